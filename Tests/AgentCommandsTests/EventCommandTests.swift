@@ -10,7 +10,7 @@ import WireModel
 @Suite struct EventCommandTests {
     private func command(_ arguments: [String]) throws -> EventCommand { try EventCommand.parse(arguments) }
 
-    @Test func anInterruptedQueueExits75() {
+    @Test func `An interrupted queue exits with 75`() {
         #expect(CommandError(DataSamplerError(.queueInterrupted, "commit failed")).code == .tryAgain)
     }
 

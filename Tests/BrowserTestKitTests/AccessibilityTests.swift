@@ -4,7 +4,7 @@ import Testing
 extension BrowserKitTests {
     /// Needs axe-core, which `Tools/axe-core` fetches.
     @Suite struct AccessibilityTests {
-        @Test func aCleanPageHasNoViolation() async throws {
+        @Test func `A clean page has no violation`() async throws {
             let page = Planted.page(
                 """
                 <p>Text <a href="/">and a link</a></p>
@@ -23,7 +23,7 @@ extension BrowserKitTests {
             ("<img id=picture src=\"data:,\">", "image-alt", "#picture"),
             ("<h3 id=deep>Deep</h3>", "heading-order", "#deep"),
             ("<div id=role role=nothing>x</div>", "aria-roles", "#role"),
-        ]) func violationsAreFound(body: String, rule: String, selector: String) async throws {
+        ]) func `Violations are found`(body: String, rule: String, selector: String) async throws {
             try await Planted.show(Planted.page(body)) { page, _ in
                 let violations = try await page.accessibilityViolations()
                 #expect(violations.map(\.rule) == [rule], "\(violations)")
@@ -33,7 +33,7 @@ extension BrowserKitTests {
         }
 
         /// A colour that can be read in one scheme only.
-        @Test func contrastIsThatOfTheSchemeShown() async throws {
+        @Test func `Contrast is that of the scheme shown`() async throws {
             let page = Planted.page(
                 "<p>text</p>",
                 style: """

@@ -9,14 +9,14 @@ extension BrowserKitTests {
     /// Whatever happens to a browser, a test that uses it ends, and the next has one. The trait is there a second time,
     /// as it may be.
     @Suite(.browser) struct BrowserLifeTests {
-        @Test func allPagesShareOneBrowser() async throws {
+        @Test func `All pages share one browser`() async throws {
             let first = try Browser.current
             #expect(try await first.version.hasPrefix("Chrome/"))
             let second = try Browser.current
             #expect(first === second)
         }
 
-        @Test func aKilledBrowserIsAnErrorAndTheNextPageHasAnother() async throws {
+        @Test func `A killed browser is an error, and the next page gets another`() async throws {
             let killed = try Browser.current
             let directory = killed.directory
             let processID = try await killed.processID
@@ -39,7 +39,7 @@ extension BrowserKitTests {
             #expect(try await next.withPage { try await $0.evaluate("1 + 1") } == 2)
         }
 
-        @Test func aBrowserEndsWithItsFilesWhenNobodyHearsIt() async throws {
+        @Test func `A browser ends with its files when nobody listens to it`() async throws {
             let browser = try Browser()
             let processID = try await browser.processID
             #expect(FileManager.default.fileExists(atPath: browser.directory.path))
@@ -49,7 +49,7 @@ extension BrowserKitTests {
             #expect(browser.hasEnded)
         }
 
-        @Test func aBrowserThatDoesNotEndIsKilled() async throws {
+        @Test func `A browser that does not end is killed`() async throws {
             let browser = try Browser()
             let processID = try await browser.processID
             kill(processID, SIGSTOP)
@@ -59,7 +59,7 @@ extension BrowserKitTests {
             #expect(!FileManager.default.fileExists(atPath: browser.directory.path))
         }
 
-        @Test func aCrashedPageIsAnErrorAndTheBrowserGoesOn() async throws {
+        @Test func `A crashed page is an error, and the browser goes on`() async throws {
             let browser = try Browser.current
             try await browser.withPage { page in
                 let error = await #expect(throws: BrowserError.self) { _ = try await page.call("Page.crash") }
@@ -70,7 +70,7 @@ extension BrowserKitTests {
             #expect(try await browser.withPage { try await $0.evaluate("1 + 1") } == 2)
         }
 
-        @Test func whatDoesNotComeAboutIsNamed() async throws {
+        @Test func `What does not happen is named`() async throws {
             let page = Planted.page(
                 "<button disabled>Off</button><div id=cover style=\"position: fixed; inset: 0\"></div>")
             try await Planted.show(page, others: ["/never": .never]) { page, server in
@@ -115,7 +115,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aTestThatHangsIsEndedByItsLimit() async throws {
+        @Test func `A test that hangs is ended by its limit`() async throws {
             let error = await #expect(throws: BrowserError.self) {
                 try await BrowserTrait.run(within: .milliseconds(100)) {
                     _ = try await Browser.current.withPage { page in try await page.evaluate("new Promise(() => {})") }

@@ -5,7 +5,7 @@ import Testing
 
 extension BrowserKitTests {
     @Suite struct DocumentTests {
-        @Test func aDocumentTellsItsStatusAndHeaders() async throws {
+        @Test func `A document reports its status and headers`() async throws {
             let answers: [String: PageServer.Answer] = [
                 "/": Planted.page("<a href=\"/missing\">gone</a>"),
                 "/moved": .init(status: 302, headers: ["Location": "/"]),
@@ -25,7 +25,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aDocumentThatCannotBeLoadedIsAnError() async throws {
+        @Test func `A document that cannot be loaded is an error`() async throws {
             try await Browser.current.withPage { page in
                 let error = await #expect(throws: BrowserError.self) {
                     try await page.navigate(to: "http://console.example/")
@@ -41,7 +41,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func scriptsCanBeSwitchedOff() async throws {
+        @Test func `Scripts can be switched off`() async throws {
             let page = Planted.page(
                 "<noscript><p id=without>without</p></noscript><a href=\"/other\">on</a><button>b</button>",
                 script: "document.title = 'with'")
@@ -66,7 +66,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func cookiesAreReported() async throws {
+        @Test func `Cookies are reported`() async throws {
             var planted = Planted.page()
             planted.headers["Set-Cookie"] = "session=abc; HttpOnly; SameSite=Strict; Path=/; Max-Age=3600"
             try await Planted.show(planted) { page, _ in
@@ -78,7 +78,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func pagesShareNothingButTabsDo() async throws {
+        @Test func `Pages share nothing, but tabs do`() async throws {
             var page = Planted.page()
             page.headers["Set-Cookie"] = "who=first"
             let answers = ["/": Planted.page(), "/in": page]
@@ -103,7 +103,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aDownloadIsHandedOver() async throws {
+        @Test func `A download is handed over`() async throws {
             let page = Planted.page("<a href=\"/table\">table</a>")
             let table = PageServer.Answer(
                 headers: ["Content-Type": "text/csv", "Content-Disposition": "attachment; filename=\"devices.csv\""],
@@ -115,7 +115,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aScriptsValueComesBack() async throws {
+        @Test func `A script's value comes back`() async throws {
             try await Browser.current.withPage { page in
                 let object = try await page.evaluate("({ a: [1, 2.5, 'x', null, true], b: undefined })")
                 #expect(object == ["a": [1, .real(2.5), "x", .null, true]])
@@ -134,7 +134,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func thePersonsTimeZoneAndWishesAreThePages() async throws {
+        @Test func `The person's time zone and preferences are the page's`() async throws {
             let wishes = """
                 [
                     new Date(0).getTimezoneOffset(), matchMedia('(prefers-color-scheme: dark)').matches,

@@ -33,7 +33,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aCleanPageHasNone() async throws {
+        @Test func `A clean page has no findings or faults`() async throws {
             var page = Self.clean
             page.headers["Content-Security-Policy"] = "default-src 'self'; img-src 'self' data:; base-uri 'none'"
             page.body = page.body.replacing(
@@ -43,7 +43,7 @@ extension BrowserKitTests {
                 try await Self.findings(page, waitingFor: "performance.getEntriesByType('resource').length >= 4") == [])
         }
 
-        @Test func consoleErrorsAndWarnings() async throws {
+        @Test func `Console errors and warnings are found`() async throws {
             let page = Planted.page(
                 script: "console.log('a'); console.info('b'); console.error('bad', { a: 1 }, 2); console.warn('odd')")
             let findings = try await Self.findings(page)
@@ -57,7 +57,7 @@ extension BrowserKitTests {
             #expect(warning.hasPrefix("odd (http://127.0.0.1:"), "\(warning)")
         }
 
-        @Test func uncaughtExceptionsAndRejections() async throws {
+        @Test func `Uncaught exceptions and rejections are found`() async throws {
             let page = Planted.page(
                 script: """
                     setTimeout(() => { throw new Error('thrown') });
@@ -80,7 +80,7 @@ extension BrowserKitTests {
             ("<script src=\"/eval.js\"></script>", "script-src forbids eval"),
             ("<iframe src=\"/other\" title=\"Frame\"></iframe>", "frame-src forbids "),
             ("<script src=\"/fetch.js\"></script>", "connect-src forbids "),
-        ]) func violationsOfThePolicy(body: String, expected: String) async throws {
+        ]) func `Violations of the policy are found`(body: String, expected: String) async throws {
             let others = Self.others.merging([
                 "/eval.js": .script("try { eval('1') } catch {} document.title = 'done'"),
                 "/fetch.js": .script("fetch('/data').catch(() => {}).then(() => { document.title = 'done' })"),
@@ -98,7 +98,7 @@ extension BrowserKitTests {
             #expect(try await Self.findings(Planted.page(body), waitingFor: isDone, others: others) == [])
         }
 
-        @Test func aPolicyThatOnlyReports() async throws {
+        @Test func `A policy that only reports is heard`() async throws {
             var page = Planted.page("<p style=\"color: #123\">inline style</p>")
             page.headers["Content-Security-Policy-Report-Only"] = "style-src 'self'"
             let findings = try await Self.findings(page)
@@ -122,7 +122,7 @@ extension BrowserKitTests {
                 "<iframe src=\"http://localhost:9/frame\" title=\"F\"></iframe>",
                 "GET http://localhost:9/frame (Document)"
             ),
-        ]) func requestsToOtherOrigins(body: String, expected: String) async throws {
+        ]) func `Requests to other origins are found`(body: String, expected: String) async throws {
             let others = [
                 "/worker.js": PageServer.Answer.script("fetch('http://192.0.2.1/from-worker').catch(() => {})"),
                 "/away": PageServer.Answer(status: 302, headers: ["Location": "http://192.0.2.1/redirected"]),
@@ -138,7 +138,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func anOriginIsMoreThanABeginning() async throws {
+        @Test func `An origin is more than a prefix`() async throws {
             try await Planted.show(Planted.page()) { page, server in
                 // With one digit less it is another port.
                 let findings = try await page.findings(allowedOrigin: String(server.origin.dropLast()))
@@ -146,7 +146,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func blockedRequestsAreFindingsToo() async throws {
+        @Test func `Blocked requests are findings, too`() async throws {
             let page = Planted.page(
                 "<img src=\"http://console.example/a.png\" alt=\"\">", policy: "default-src 'none'; img-src data:")
             let findings = try await Self.findings(page)
@@ -154,7 +154,7 @@ extension BrowserKitTests {
             #expect(findings.contains(.failedRequest("GET http://console.example/a.png: blocked (csp)")), "\(findings)")
         }
 
-        @Test func failedRequests() async throws {
+        @Test func `Failed requests are found`() async throws {
             let page = Planted.page(
                 """
                 <img src="/gone.png" alt="">
@@ -173,7 +173,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func onlyAnExpectedStatusOfADocumentIsFine() async throws {
+        @Test func `Only an expected status of a document is fine`() async throws {
             let page = PageServer.Answer.html(
                 Planted.page("<img src=\"/gone.png\" alt=\"\">").body, status: 404)
             try await Planted.show(page) { page, server in
@@ -191,7 +191,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func whatAPageGivesUpIsNoFailure() async throws {
+        @Test func `What a page gives up is not a failure`() async throws {
             let page = Planted.page(
                 script: """
                     const stop = new AbortController();
@@ -204,7 +204,7 @@ extension BrowserKitTests {
         }
 
         /// What the browser knows about a page without running any rule.
-        @Test func messagesOfTheBrowser() async throws {
+        @Test func `Messages of the browser are found`() async throws {
             let findings = try await Self.findings(
                 .html("<html lang=en><title>Old</title><link rel=icon href='data:,'><p>No doctype"))
             #expect(
@@ -213,7 +213,7 @@ extension BrowserKitTests {
                 }, "\(findings)")
         }
 
-        @Test func dialogsAreDismissedAndReported() async throws {
+        @Test func `Dialogs are dismissed and reported`() async throws {
             try await Planted.show(Planted.page(script: "answer = confirm('Delete all?')")) { page, server in
                 let findings = try await page.findings(allowedOrigin: server.origin)
                 #expect(findings == [.dialog("confirm \"Delete all?\"")])
@@ -221,7 +221,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func framesAndWorkersAreHeardToo() async throws {
+        @Test func `Frames and workers are heard, too`() async throws {
             let worker = PageServer.Answer.script("console.error('from the worker'); postMessage(1)")
             let page = Planted.page(
                 script: "new Worker('/worker.js').onmessage = () => { document.title = 'done' }")

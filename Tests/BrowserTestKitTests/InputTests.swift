@@ -21,7 +21,7 @@ extension BrowserKitTests {
                 """)
         private static let others = ["/answer": Planted.page(title: "Answer")]
 
-        @Test func typedTextArrivesKeyByKey() async throws {
+        @Test func `Typed text arrives key by key`() async throws {
             try await Planted.show(Self.form) { page, _ in
                 try await page.click("#first")
                 #expect(try await page.isFocused("#first"))
@@ -37,7 +37,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func theKeyboardMovesTheFocus() async throws {
+        @Test func `The keyboard moves the focus`() async throws {
             try await Planted.show(Self.form, others: Self.others) { page, server in
                 try await page.press(.tab)
                 #expect(try await page.isFocused("#first"))
@@ -54,7 +54,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func fieldsOfEveryKindAreFilled() async throws {
+        @Test func `Fields of every kind are filled`() async throws {
             try await Planted.show(Self.form, others: Self.others) { page, _ in
                 try await page.fill("#first", "old")
                 try await page.fill("#first", "<b>\u{202E}新</b>")
@@ -73,7 +73,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aFieldThatTakesNoTextIsAnError() async throws {
+        @Test func `A field that accepts no text is an error`() async throws {
             try await Planted.show(Self.form) { page, _ in
                 let error = await #expect(throws: BrowserError.self) { try await page.fill("#go", "x") }
                 #expect(error?.code == .script && error?.description.contains("#go is no field for text") == true)
@@ -84,7 +84,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func clicksAndDragsAreThoseOfAMouse() async throws {
+        @Test func `Clicks and drags are those of a mouse`() async throws {
             let page = Planted.page(
                 "<button id=one>One</button><button id=two>Two</button><div id=area style=\"height: 100px\"></div>",
                 script: """
@@ -110,7 +110,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func copiedTextCanBeRead() async throws {
+        @Test func `Copied text can be read`() async throws {
             let page = Planted.page(
                 "<button>Copy</button>",
                 script: """
@@ -127,7 +127,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aClickWaitsUntilItsElementIsReady() async throws {
+        @Test func `A click waits until its element is ready`() async throws {
             let page = Planted.page(
                 "<button id=late disabled>Late</button><div id=cover style=\"position: fixed; inset: 0\"></div>",
                 script: """

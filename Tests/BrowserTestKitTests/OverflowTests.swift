@@ -28,11 +28,11 @@ extension BrowserKitTests {
             // What is not shown at all.
             "<p hidden>\(long)</p>", "<details><summary>More</summary><p>\(words)</p></details>",
             "<div style=\"overflow: hidden; width: 100px; height: 50px\"><div style=\"width: 900px; height: 900px\"></div></div>",
-        ]) func whatFitsIsNotFound(body: String) async throws {
+        ]) func `What fits is not found`(body: String) async throws {
             #expect(try await Self.overflowing(body) == [])
         }
 
-        @Test func whatWidensThePageIsFound() async throws {
+        @Test func `What widens the page is found`() async throws {
             let found = try await Self.overflowing("<p>fits</p><div><pre id=wide>\(Self.long)</pre></div>")
             #expect(found.map(\.kind) == [.page] && found.map(\.selector) == ["#wide"], "\(found)")
             #expect((found.first?.excess ?? 0) > 1000)
@@ -51,13 +51,13 @@ extension BrowserKitTests {
             <p id=cut style="display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden">
             \(words)</p>
             """,
-        ]) func textThatIsCutOffIsFound(body: String) async throws {
+        ]) func `Text that is cut off is found`(body: String) async throws {
             let found = try await Self.overflowing(body)
             #expect(found.map(\.kind) == [.text] && found.map(\.selector) == ["#cut"], "\(found)")
             #expect(found.first?.text.hasPrefix("many words") == true)
         }
 
-        @Test func aPageThatIgnoresTheWidthOfPhonesIsFound() async throws {
+        @Test func `A page that ignores the width of phones is found`() async throws {
             var page = Planted.page("<p>text</p>")
             page.body = page.body.replacing("<meta name=\"viewport\"", with: "<meta name=\"other\"")
             try await Planted.show(page, viewport: .phone) { page, _ in

@@ -16,7 +16,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func picturesAreMadeInEverySizeAndScheme() async throws {
+        @Test func `Pictures are made in every size and colour scheme`() async throws {
             let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
                 "pictures-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: directory) }
@@ -38,7 +38,7 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func aWholePageIsAsHighAsItIs() async throws {
+        @Test func `A whole page is as high as it is`() async throws {
             try await Planted.show(Planted.page("<div style=\"height: 3000px\"></div>")) { page, _ in
                 #expect(Self.size(try await page.screenshot()) == [1280, 800])
                 let whole = Self.size(try await page.screenshot(whole: true))

@@ -65,7 +65,7 @@ import WireModel
 
     // MARK: A whole move
 
-    @Test func everythingIsThereAfterwards() async throws {
+    @Test func `Everything is there afterwards`() async throws {
         let source = try await SourceDirectory()
         try await TargetCluster.with { cluster in
             let report = try await cluster.move(source.path, clock: source.clock)
@@ -74,7 +74,7 @@ import WireModel
         }
     }
 
-    @Test func devicesGetTheAnswersThatTheDirectoryWouldGive() async throws {
+    @Test func `Devices get the answers that the directory would give`() async throws {
         let source = try await SourceDirectory()
         let copy = try source.copy()
         defer { try? FileManager.default.removeItem(atPath: copy) }
@@ -128,7 +128,7 @@ import WireModel
         }
     }
 
-    @Test func theTablesForPeopleAreFilledFromWhatWasMoved() async throws {
+    @Test func `The tables for people are filled from what was moved`() async throws {
         let source = try await SourceDirectory()
         try await TargetCluster.with { cluster in
             try await cluster.move(source.path, clock: source.clock)
@@ -146,7 +146,7 @@ import WireModel
     }
 
     /// A failover of PostgreSQL that loses the marks again: what ClickHouse has brings them back.
-    @Test func aRecoveryAfterwardsFindsEverything() async throws {
+    @Test func `A recovery afterwards finds everything`() async throws {
         let source = try await SourceDirectory()
         try await TargetCluster.with { cluster in
             try await cluster.move(source.path, clock: source.clock)
@@ -173,7 +173,7 @@ import WireModel
 
     // MARK: Both at once
 
-    @Test func aMovedDirectoryIsRefusedToEveryWriter() async throws {
+    @Test func `A moved directory is refused to every writer`() async throws {
         let source = try await SourceDirectory(days: 2)
         try await TargetCluster.with { cluster in
             try await cluster.move(source.path, clock: source.clock)
@@ -204,7 +204,7 @@ import WireModel
         }
     }
 
-    @Test func aServedDirectoryIsNotMoved() async throws {
+    @Test func `A served directory is not moved`() async throws {
         let source = try await SourceDirectory(days: 2)
         try await source.withStore { _ in
             #expect { try MoveSource.open(directory: source.path, logger: quietLogger) } throws: {
@@ -219,7 +219,7 @@ import WireModel
         }
     }
 
-    @Test func aClusterInUseIsRefused() async throws {
+    @Test func `A cluster in use is refused`() async throws {
         let source = try await SourceDirectory(days: 2)
         try await TargetCluster.with { cluster in
             let store = try await cluster.open(source.clock)
@@ -233,7 +233,7 @@ import WireModel
         }
     }
 
-    @Test func aRegistryOfAnotherCollectorIsRefused() async throws {
+    @Test func `A registry of another collector is refused`() async throws {
         let (source, other) = (try await SourceDirectory(days: 2), try await SourceDirectory(days: 2))
         try await TargetCluster.with { cluster in
             let (service, _) = try MetadataService.open(
@@ -249,7 +249,7 @@ import WireModel
         }
     }
 
-    @Test func aSecondDirectoryIsRefusedWhileOneMovesIn() async throws {
+    @Test func `A second directory is refused while one moves in`() async throws {
         let (source, other) = (try await SourceDirectory(days: 2), try await SourceDirectory(days: 2))
         try await TargetCluster.with { cluster in
             await #expect(throws: StoreError.self) {
@@ -264,7 +264,7 @@ import WireModel
         }
     }
 
-    @Test func aDamagedDirectoryIsRefusedBeforeAnythingIsWritten() async throws {
+    @Test func `A damaged directory is refused before anything is written`() async throws {
         let source = try await SourceDirectory()
         let reading = try SQLiteRecordStore.openReading(directory: source.path)
         let oldest = try #require(try await reading.partitions().kept.first)
@@ -295,7 +295,7 @@ import WireModel
     ]
 
     /// The cluster stays closed, the directory can be served on, and the next move imports what came since.
-    @Test(arguments: ends) func aMoveThatWasCutShortGoesOn(_ point: MovePoint, _ time: Int) async throws {
+    @Test(arguments: ends) func `A move that was cut short goes on`(_ point: MovePoint, _ time: Int) async throws {
         let source = try await SourceDirectory()
         try await TargetCluster.with { cluster in
             let error = await #expect(throws: StoreError.self) {
@@ -319,7 +319,7 @@ import WireModel
         }
     }
 
-    @Test func aMoveThatWasCutShortAfterTheMarkerOnlyOpensTheCluster() async throws {
+    @Test func `A move that was cut short after the marker only opens the cluster`() async throws {
         let source = try await SourceDirectory()
         try await TargetCluster.with { cluster in
             await #expect(throws: StoreError.self) {

@@ -88,7 +88,7 @@ import WireModel
         }.sorted()
     }
 
-    @Test func everyTableAndColumnIsCopiedRowByRow() async throws {
+    @Test func `Every table and column is copied row by row`() async throws {
         try await withCopy { source, registry, report in
             let path = source.path
             let tables = try await registry.database.read(mapping: { StoreError($0) }) { session throws(StoreError) in
@@ -108,7 +108,7 @@ import WireModel
         }
     }
 
-    @Test func aSecondCopyReplacesTheFirst() async throws {
+    @Test func `A second copy replaces the first`() async throws {
         try await withCopy { source, registry, first in
             let connection = try CollectorDatabase.open(DataDirectory(path: source.path))
             try connection.execute("DELETE FROM device_state; UPDATE organization SET created = 77")
@@ -120,7 +120,7 @@ import WireModel
         }
     }
 
-    @Test func newNumbersContinueAboveAllThatWereGiven() async throws {
+    @Test func `New numbers continue above all that were given`() async throws {
         try await withCopy { _, registry, _ in
             let session = try registry.openWriting()
             let (number, row) = try session.transaction { () throws(StoreError) in
@@ -143,7 +143,7 @@ import WireModel
         }
     }
 
-    @Test func aTableThatOnlyOneEngineHasIsAnError() async throws {
+    @Test func `A table that only one engine has is an error`() async throws {
         let source = try await SourceDirectory(days: 2)
         let connection = try CollectorDatabase.open(DataDirectory(path: source.path))
         try connection.execute("CREATE TABLE odd (a INTEGER)")

@@ -55,7 +55,7 @@ import Testing
         func now() -> Int64 { SystemStoreClock().now() + secondsAhead.withLock { $0 } * 1_000_000 }
     }
 
-    @Test func anOrderlyEndPassesTheTurnOnAtOnce() async throws {
+    @Test func `An orderly end passes the turn on at once`() async throws {
         let registry = try await Self.registry(try await PostgresServer.shared().makeDatabase())
         let diary = Diary()
         let (first, second) = (
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// A collector whose connections say nothing any more stops its work before another one begins.
-    @Test func aCollectorThatCannotRenewItsTurnStops() async throws {
+    @Test func `A collector that cannot renew its turn stops`() async throws {
         let server = try await PostgresServer.shared()
         let database = try await server.makeDatabase()
         let proxy = try PostgresProxy(to: server)
@@ -101,7 +101,7 @@ import Testing
         await near.database.shutDown()
     }
 
-    @Test func whatAnEarlierTurnBeganIsNotCommittedInALaterOne() async throws {
+    @Test func `What an earlier turn began is not committed in a later one`() async throws {
         let registry = try await Self.registry(try await PostgresServer.shared().makeDatabase())
         let session = try registry.openWriting()
         func insert(_ name: String, in term: Int64?) throws {
@@ -128,7 +128,7 @@ import Testing
         await registry.database.shutDown()
     }
 
-    @Test func aCollectorWhoseClockIsWrongHasNoTurn() async throws {
+    @Test func `A collector whose clock is wrong has no turn`() async throws {
         let registry = try await Self.registry(try await PostgresServer.shared().makeDatabase())
         let clock = WrongClock()
         for (seconds, words) in [(Int64(90), " s ahead of "), (-3600, " s behind ")] {
@@ -151,7 +151,7 @@ import Testing
         await registry.database.shutDown()
     }
 
-    @Test func aCommandFindsTheTurnTaken() async throws {
+    @Test func `A command finds the turn taken`() async throws {
         let registry = try await Self.registry(try await PostgresServer.shared().makeDatabase())
         let collector = try Self.turn(registry, "collector", duration: .seconds(600))
         let diary = Diary()
@@ -168,7 +168,7 @@ import Testing
 
     // MARK: Collectors
 
-    @Test func collectorsCountEachOtherUntilTheyHaveEnded() async throws {
+    @Test func `Collectors count each other until they have ended`() async throws {
         let database = try await PostgresServer.shared().makeDatabase()
         let registry = try await Self.registry(database)
         let all = (0..<3).map { number in
@@ -191,7 +191,7 @@ import Testing
 
     // MARK: A new incarnation
 
-    @Test func aNewIncarnationEndsWhatWasAskedForAndEveryFollower() async throws {
+    @Test func `A new incarnation ends what was asked for, and every follower`() async throws {
         let cluster = try await TestCluster.start(on: .shared())
         let device = try await cluster.enroll()
         _ = try await cluster.first.service.issueBeacon(to: device.deviceID)

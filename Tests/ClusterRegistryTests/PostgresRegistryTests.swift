@@ -23,7 +23,7 @@ import WireModel
         FileManager.default.temporaryDirectory.appendingPathComponent("cluster-registry-\(UUID())").path
     }
 
-    @Test func tablesThatAreUpToDateStayAsTheyAre() async throws {
+    @Test func `Tables that are up to date stay as they are`() async throws {
         let registry = try await registry(on: .shared())
         let session = try registry.openWriting()
         try session.run("INSERT INTO organization (name, created) VALUES ('a', 1)")
@@ -32,7 +32,7 @@ import WireModel
         await registry.database.shutDown()
     }
 
-    @Test func tablesOfANewerProgramAreRefused() async throws {
+    @Test func `Tables of a newer program are refused`() async throws {
         let registry = try await registry(on: .shared())
         try registry.openWriting().run("INSERT INTO registry_version (number, name) VALUES (1000, 'later')")
         let error = await #expect(throws: StoreError.self) { try await registry.prepare(logger: quietLogger) }
@@ -40,7 +40,7 @@ import WireModel
         await registry.database.shutDown()
     }
 
-    @Test func aZeroInATextIsReplaced() async throws {
+    @Test func `A zero in a text is replaced`() async throws {
         let registry = try await registry(on: .shared())
         let session = try registry.openWriting()
         try session.run("INSERT INTO organization (name, created) VALUES (?, 1)", "a\0b")
@@ -48,14 +48,14 @@ import WireModel
         await registry.database.shutDown()
     }
 
-    @Test func aColumnOfAnotherTypeIsAnErrorAndNoValue() async throws {
+    @Test func `A column of another type is an error and not a value`() async throws {
         let registry = try await registry(on: .shared())
         let session = try registry.openWriting()
         #expect(throws: StoreError.self) { try session.first("SELECT 'a'::text") { $0.int64(0) } }
         await registry.database.shutDown()
     }
 
-    @Test func transactionsAreNotNested() async throws {
+    @Test func `Transactions are not nested`() async throws {
         let registry = try await registry(on: .shared())
         let session = try registry.openWriting()
         #expect(throws: StoreError.self) {
@@ -68,7 +68,7 @@ import WireModel
     }
 
     /// Each reads, decides and writes. At the database's level none would see what the others did while it waited.
-    @Test func changesAreSerialWhateverTheDatabasesIsolationIs() async throws {
+    @Test func `Changes are serial, whatever the database's isolation is`() async throws {
         let server = try await PostgresServer.shared()
         let database = try await server.makeDatabase()
         try await server.sql(
@@ -97,7 +97,7 @@ import WireModel
         await registry.database.shutDown()
     }
 
-    @Test func ofCollectorsThatStartTogetherOneMakesTheFirstTokens() async throws {
+    @Test func `Of collectors that start together, one makes the first tokens`() async throws {
         let registry = try await registry(on: .shared())
         let opened = try await withThrowingTaskGroup(of: (MetadataService, FirstStart?).self) { group in
             for _ in 0..<3 {
@@ -124,7 +124,7 @@ import WireModel
     }
 
     /// The answer to the commit is lost. The change is durable, and this collector has the device in memory.
-    @Test func afterACommitWithUnknownOutcomeNothingIsAnsweredFromMemory() async throws {
+    @Test func `After a commit with unknown outcome, nothing is answered from memory`() async throws {
         let server = try await PostgresServer.shared()
         let proxy = try PostgresProxy(to: server)
         let database = try await server.makeDatabase()
@@ -155,7 +155,7 @@ import WireModel
         await registry.database.shutDown()
     }
 
-    @Test func whatAKilledServerAnsweredIsThereAfterwards() async throws {
+    @Test func `What a killed server answered is there afterwards`() async throws {
         let server = try await PostgresServer.start()
         let registry = try await registry(on: server)
         let session = try registry.openWriting()

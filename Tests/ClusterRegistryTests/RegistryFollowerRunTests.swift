@@ -38,7 +38,7 @@ import WireModel
     }
 
     /// Its next read without a notification would come in an hour.
-    @Test func aNotificationMakesAChangeKnownAtOnce() async throws {
+    @Test func `A notification makes a change known at once`() async throws {
         // The second collector's lease has the manual time, so it does not end.
         let cluster = try await TestCluster.start(on: .shared())
         let service = cluster.second.service
@@ -62,7 +62,7 @@ import WireModel
         }
     }
 
-    @Test func aChangeCountsWithinTheLeaseWithoutNotifications() async throws {
+    @Test func `A change counts within the lease without notifications`() async throws {
         let server = try await PostgresServer.shared()
         let proxy = try PostgresProxy(to: server)
         // The listener believes that it listens soon, and hears nothing.
@@ -84,7 +84,7 @@ import WireModel
     }
 
     /// All of its connections are cut with each change. It connects again.
-    @Test func aChangeCountsWithinTheLeaseAlthoughConnectionsAreCut() async throws {
+    @Test func `A change counts within the lease, although connections are cut`() async throws {
         let server = try await PostgresServer.shared()
         let proxy = try PostgresProxy(to: server)
         let cluster = try await TestCluster.start(on: server, proxy: proxy, clock: SystemBootClock())
@@ -106,7 +106,7 @@ import WireModel
     }
 
     /// Nothing arrives from the server any more, while another collector could still reach it.
-    @Test func withAFrozenServerNobodyIsAcceptedFromMemoryAfterTheLease() async throws {
+    @Test func `With a frozen server, nobody is accepted from memory after the lease`() async throws {
         let server = try await PostgresServer.start()
         let cluster = try await TestCluster.start(
             on: server, clock: SystemBootClock(), statementTimeoutSeconds: 1)

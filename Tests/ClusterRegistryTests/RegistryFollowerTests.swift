@@ -17,7 +17,7 @@ import WireModel
         await cluster.stop()
     }
 
-    @Test func aRevokedDeviceIsRefusedAfterTheNextRead() async throws {
+    @Test func `A revoked device is refused after the next read`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -31,7 +31,7 @@ import WireModel
         }
     }
 
-    @Test func aRevokedDeviceIsRefusedAfterTheLeaseWithoutAnyRead() async throws {
+    @Test func `A revoked device is refused after the lease without any read`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -43,7 +43,7 @@ import WireModel
         }
     }
 
-    @Test func deletedAndUnenrolledDevicesAreRefused() async throws {
+    @Test func `Deleted and unenrolled devices are refused`() async throws {
         try await withCluster { cluster in
             let (deleted, left) = (try await cluster.enroll(), try await cluster.enroll())
             try await cluster.settle()
@@ -59,7 +59,7 @@ import WireModel
     }
 
     /// A rotation's new credential is used at one collector. The former one was in the memory of the other.
-    @Test func aFormerCredentialIsRefusedOnceTheNewOneIsUsedElsewhere() async throws {
+    @Test func `A former credential is refused once the new one is used elsewhere`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -74,7 +74,7 @@ import WireModel
     }
 
     /// The revocation is committed and known after the device was read and before its new credential counts as used.
-    @Test func aRevocationDuringTheFirstUseOfACredentialCounts() async throws {
+    @Test func `A revocation during the first use of a credential counts`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -96,7 +96,7 @@ import WireModel
         }
     }
 
-    @Test func aCertificateIsKnownToTheOthers() async throws {
+    @Test func `A certificate is known to the others`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -112,7 +112,7 @@ import WireModel
     }
 
     @Test(arguments: [true, false])
-    func aNewProfileIsGivenToDevicesOfAllCollectors(isRead: Bool) async throws {
+    func `A new profile is given to devices of all collectors`(isRead: Bool) async throws {
         try await withCluster { cluster in
             let scope = ProfileScope(organization: "default", application: "com.example.app")
             try await cluster.settle()
@@ -129,7 +129,7 @@ import WireModel
         }
     }
 
-    @Test func aCommandIsSentByAllCollectorsUntilItEnds() async throws {
+    @Test func `A command is sent by all collectors until it ends`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -152,7 +152,7 @@ import WireModel
         }
     }
 
-    @Test func withoutALeaseNoCommandIsSent() async throws {
+    @Test func `Without a lease, no command is sent`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -167,7 +167,7 @@ import WireModel
     }
 
     /// The second collector knows none of the commands.
-    @Test func theLimitOfADevicesCommandsHoldsInTheWholeCluster() async throws {
+    @Test func `The limit of a device's commands holds in the whole cluster`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -182,7 +182,7 @@ import WireModel
         }
     }
 
-    @Test func listsShowWhatOtherCollectorsHaveChanged() async throws {
+    @Test func `Lists show what other collectors have changed`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll(application: "com.example.a")
             try await cluster.settle()
@@ -213,7 +213,7 @@ import WireModel
         }
     }
 
-    @Test func tokensSessionsAndQuotasCountAtOnce() async throws {
+    @Test func `Tokens, sessions and quotas count at once`() async throws {
         try await withCluster { cluster in
             let (first, second) = (cluster.first.service, cluster.second.service)
             try await cluster.settle()
@@ -232,7 +232,7 @@ import WireModel
     }
 
     /// A collector was away until the rows of the changes it missed were removed.
-    @Test func whoMissedRemovedChangesForgetsEverything() async throws {
+    @Test func `A collector that missed removed changes forgets everything`() async throws {
         try await withCluster { cluster in
             let (device, other) = (try await cluster.enroll(), try await cluster.enroll())
             try await cluster.settle()
@@ -249,7 +249,7 @@ import WireModel
     }
 
     /// A later program has written a kind that this one does not know.
-    @Test func anUnknownChangeForgetsEverything() async throws {
+    @Test func `An unknown change forgets everything`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.settle()
@@ -266,7 +266,7 @@ import WireModel
         }
     }
 
-    @Test func oldChangesAreRemoved() async throws {
+    @Test func `Old changes are removed`() async throws {
         try await withCluster { cluster in
             let device = try await cluster.enroll()
             try await cluster.database.sql("UPDATE change SET at = 0")
@@ -277,7 +277,7 @@ import WireModel
     }
 
     /// Of a transaction that fails, nobody learns anything, and its numbers are given again.
-    @Test func aFailedTransactionLeavesNoNumber() async throws {
+    @Test func `A failed transaction leaves no number`() async throws {
         try await withCluster { cluster in
             let session = try cluster.first.registry.openWriting()
             let device = try await cluster.enroll()
@@ -295,7 +295,7 @@ import WireModel
         }
     }
 
-    @Test func aChangeIsToldOnlyInATransaction() async throws {
+    @Test func `A change is announced only in a transaction`() async throws {
         try await withCluster { cluster in
             let session = try cluster.first.registry.openWriting()
             #expect(throws: StoreError.self) { try session.announce([.deviceJobs]) }

@@ -14,7 +14,7 @@ import Testing
         ("LIMIT ?", "LIMIT $1"),
         ("ä = ? -- ü", "ä = $1 -- ü"),
     ])
-    func aTextGetsTheParametersOfPostgreSQL(sql: String, translated: String) {
+    func `A text gets the parameters of PostgreSQL`(sql: String, translated: String) {
         #expect(RegistryPlaceholders.translated(sql) == translated)
     }
 }

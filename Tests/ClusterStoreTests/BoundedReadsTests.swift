@@ -33,7 +33,7 @@ import WireModel
     }
 
     /// All heads of a day need more than 64 KiB, and those of one chain less than 16 KiB.
-    @Test func balancesOfAFleetFitIntoSmallAnswers() async throws {
+    @Test func `Balances of a fleet fit into small answers`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             let devices = try await fill(bed, store)
             var configuration = bed.configuration
@@ -50,7 +50,7 @@ import WireModel
         }
     }
 
-    @Test func aDaysFloorsAreCopiedInPages() async throws {
+    @Test func `A day's floors are copied in pages`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             let devices = try await fill(bed, store)
             let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
@@ -74,7 +74,7 @@ import WireModel
     }
 
     /// PostgreSQL's days lead from the floor to the mark. If they do not, slices would be left out.
-    @Test func aMissingDayIsNoSmallerBalance() async throws {
+    @Test func `A missing day is not a smaller balance`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             _ = try await fill(bed, store)
             _ = try await bed.postgreSQL.sql("DELETE FROM chain_day WHERE day = (SELECT min(day) FROM chain_day)")

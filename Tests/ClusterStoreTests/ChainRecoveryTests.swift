@@ -51,33 +51,33 @@ import WireModel
         try ChainRecovery(Self.chain, try Self.row(number, closed: closed), floors: floors, slices: slices)
     }
 
-    @Test func aChainMovesOverTheGreatestVersionsThatContinueIt() throws {
+    @Test func `A chain moves over the greatest versions that continue it`() throws {
         let found = try recover(
             20, Self.slice(0, 20), Self.slice(20, 40, 1, 9), Self.slice(20, 30, 2, 1), Self.slice(30, 50))
         #expect(found.number == 50 && found.new.map(\.key) == [20, 30])
         #expect(found.state.mark == EncodedMark(Self.mark(50)).bytes)
     }
 
-    @Test func aSliceWithOtherCountsDoesNotContinueAChain() throws {
+    @Test func `A slice with other counts does not continue a chain`() throws {
         #expect(try recover(20, Self.slice(0, 20), Self.slice(20, 40, counted: 19)).number == 20)
     }
 
-    @Test func slicesThatEndBeforeTheMarkOrGoBeyondItAreAHole() throws {
+    @Test func `Slices that end before the mark, or go beyond it, are a hole`() throws {
         #expect(throws: SliceTiling.Hole(number: 20)) { try recover(40, Self.slice(0, 20), Self.slice(30, 40)) }
         #expect(throws: SliceTiling.Hole(number: 20)) { try recover(30, Self.slice(0, 20), Self.slice(20, 40)) }
     }
 
-    @Test func aClosedChainMovesNoMore() throws {
+    @Test func `A closed chain no longer moves`() throws {
         let found = try recover(20, closed: true, Self.slice(0, 20), Self.slice(20, 40))
         #expect(found.number == 20 && found.new.isEmpty && found.state.closedLast == 20)
     }
 
-    @Test func aClosingSliceEndsAChain() throws {
+    @Test func `A closing slice ends a chain`() throws {
         let found = try recover(0, Self.slice(0, 20), Self.slice(20, 20, 1, 3, closes: true), Self.slice(20, 40, 1, 2))
         #expect(found.number == 20 && found.new.count == 2 && found.state.closedLast == 20)
     }
 
-    @Test func aFloorStandsForWhatIsBelowIt() throws {
+    @Test func `A floor stands for what is below it`() throws {
         let found = try recover(0, floors: [Self.floor(40)], Self.slice(40, 60))
         #expect(found.floorNumber == 40 && found.number == 60)
         let alone = try recover(0, floors: [Self.floor(40, closed: true)])
@@ -85,12 +85,12 @@ import WireModel
         #expect(alone.state.mark == EncodedMark(Self.mark(40)).bytes)
     }
 
-    @Test func aFloorThatCameAfterALaterGenerationWentOnWithoutItDoesNotCount() throws {
+    @Test func `A floor that came after a later generation went on without it does not count`() throws {
         let found = try recover(40, floors: [Self.floor(40)], Self.slice(0, 20, 2), Self.slice(20, 40, 2))
         #expect(found.floorNumber == 0 && found.number == 40)
     }
 
-    @Test func onlyTheFloorsOfTheNewestGenerationCount() throws {
+    @Test func `Only the floors of the newest generation count`() throws {
         let found = try recover(0, floors: [Self.floor(60), Self.floor(40, 2)], Self.slice(40, 50))
         #expect(found.floorNumber == 40 && found.number == 50)
     }

@@ -71,7 +71,7 @@ import WireModel
         #expect(report.isWhole, "\(report.findings)")
     }
 
-    @Test func anOlderClaimMovesNoMark() async throws {
+    @Test func `An older claim moves no mark`() async throws {
         try await Self.withTwo { _, store, one, two in
             var device = ScriptedDevice()
             device.produce(10)
@@ -86,7 +86,7 @@ import WireModel
         }
     }
 
-    @Test func aSliceThatIsWrittenMuchLaterDoesNotCount() async throws {
+    @Test func `A slice that is written much later does not count`() async throws {
         try await Self.withTwo { _, store, one, two in
             var device = ScriptedDevice()
             device.produce(6)
@@ -107,7 +107,7 @@ import WireModel
         }
     }
 
-    @Test func aChainThatAnotherHasTakenOverDoesNotHoldBackTheOthers() async throws {
+    @Test func `A chain that another has taken over does not hold back the others`() async throws {
         try await Self.withTwo { _, store, one, two in
             var devices = [ScriptedDevice(), ScriptedDevice(), ScriptedDevice()]
             var moves: [ChainTable.Move] = []
@@ -130,7 +130,7 @@ import WireModel
         }
     }
 
-    @Test func noMarkMovesUnderAnOlderGeneration() async throws {
+    @Test func `No mark moves under an older generation`() async throws {
         try await Self.withTwo { bed, _, one, _ in
             var device = ScriptedDevice()
             device.produce(3)
@@ -143,7 +143,7 @@ import WireModel
         }
     }
 
-    @Test func aSliceOfADayThatIsBeingDroppedMovesNoMark() async throws {
+    @Test func `A slice of a day that is being dropped moves no mark`() async throws {
         try await Self.withTwo { bed, store, one, _ in
             var device = ScriptedDevice()
             device.produce(3)
@@ -161,7 +161,7 @@ import WireModel
         }
     }
 
-    @Test func aPartitionThatALateWriteRevivesIsDroppedAgain() async throws {
+    @Test func `A partition that a late write revives is dropped again`() async throws {
         try await Self.withTwo { bed, store, one, _ in
             var device = ScriptedDevice()
             device.produce(3)
@@ -180,7 +180,7 @@ import WireModel
     }
 
     /// A recovery drops all days up to the last one that was dropped.
-    @Test func aSliceOfADayBeforeADroppedOneMovesNoMark() async throws {
+    @Test func `A slice of a day before a dropped one moves no mark`() async throws {
         try await Self.withTwo { bed, store, one, _ in
             var (device, other) = (ScriptedDevice(), ScriptedDevice())
             device.produce(3)
@@ -196,7 +196,7 @@ import WireModel
         }
     }
 
-    @Test func anOlderProgramWritesNothingIntoNewerTables() async throws {
+    @Test func `An older program writes nothing into newer tables`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var device = ScriptedDevice()
             device.produce(3)
@@ -212,7 +212,7 @@ import WireModel
         }
     }
 
-    @Test func aClockThatIsSetBackChangesNoOrder() async throws {
+    @Test func `A clock that is set back changes no order`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var device = ScriptedDevice()
             for days: Int64 in [0, 1, -1, -2] {
@@ -229,7 +229,7 @@ import WireModel
         }
     }
 
-    @Test func aDropThatARecoveryHasOvertakenBeginsAnew() async throws {
+    @Test func `A drop that a recovery has overtaken begins anew`() async throws {
         try await Self.withTwo { bed, store, one, _ in
             var device = ScriptedDevice()
             device.produce(3)
@@ -250,7 +250,7 @@ import WireModel
     }
 
     /// Floors are stored some chains at a time. What a crash leaves in between is whole, and the drop goes on.
-    @Test func aDropThatEndsBetweenTwoChainsGoesOn() async throws {
+    @Test func `A drop that ends between two chains goes on`() async throws {
         try await Self.withTwo { bed, store, one, _ in
             var devices = (0..<5).map { _ in ScriptedDevice() }
             for index in devices.indices {
@@ -288,7 +288,7 @@ import WireModel
         }
     }
 
-    @Test func aDropWhileAChainIsProvedIsNoHole() async throws {
+    @Test func `A drop while a chain is proved is not a hole`() async throws {
         try await Self.withTwo { _, store, one, _ in
             var device = ScriptedDevice()
             device.produce(3)
@@ -313,7 +313,7 @@ import WireModel
         }
     }
 
-    @Test func aDropWhileEverythingIsProvedIsNoFinding() async throws {
+    @Test func `A drop while everything is proved is not a finding`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<10).map { _ in ScriptedDevice() }
             for _ in 0..<5 {
@@ -336,7 +336,7 @@ import WireModel
         }
     }
 
-    @Test func twoCollectorsSideBySideLoseAndDoubleNothing() async throws {
+    @Test func `Two collectors side by side neither lose nor double anything`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             let other = try await bed.open()
             let stores = [store, other]

@@ -30,7 +30,7 @@ import WireModel
         #expect(device.held.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(5))) func aLostAnswerToACommitIsUnavailableAndStoresOnce() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A lost answer to a commit is unavailable and stores once`() async throws {
         let proxy = try PostgresProxy(to: try await PostgresServer.shared())
         let bed = try await ClusterTestBed(port: proxy.port)
         let store = try await bed.open()
@@ -49,7 +49,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test(.timeLimit(.minutes(5))) func anInsertWithUnknownOutcomeMovesNoMark() async throws {
+    @Test(.timeLimit(.minutes(5))) func `An insert with unknown outcome moves no mark`() async throws {
         let bed = try await ClusterTestBed()
         try await throughProxy(bed) { store, clickHouse in
             var device = ScriptedDevice()
@@ -86,7 +86,7 @@ import WireModel
         }
     }
 
-    @Test(.timeLimit(.minutes(5))) func postgreSQLIsKilledAndFrozen() async throws {
+    @Test(.timeLimit(.minutes(5))) func `PostgreSQL is killed and frozen`() async throws {
         let server = try await PostgresServer.start()
         let bed = try await ClusterTestBed(postgreSQL: server)
         let store = try await bed.open()
@@ -119,7 +119,7 @@ import WireModel
         try await server.stop()
     }
 
-    @Test(.timeLimit(.minutes(8))) func replicasAndZooKeeperAreKilled() async throws {
+    @Test(.timeLimit(.minutes(8))) func `Replicas and ZooKeeper are killed`() async throws {
         try await ClickHouseServers.running { servers in
             let bed = try await ClusterTestBed(clickHouse: servers)
             let store = try await bed.open()
@@ -159,7 +159,7 @@ import WireModel
     }
 
     /// A balancer that waits for the answer would take all collectors out of service.
-    @Test(.timeLimit(.minutes(5))) func aFrozenReplicaHoldsNoQuestionForReadinessUp() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A frozen replica holds up no readiness query`() async throws {
         try await ClickHouseServers.running { servers in
             let bed = try await ClusterTestBed(clickHouse: servers, queryTimeoutSeconds: 120)
             let store = try await bed.open()
@@ -173,7 +173,7 @@ import WireModel
         }
     }
 
-    @Test(.timeLimit(.minutes(5))) func aReplicaThatLagsIsNotTakenForTheData() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A replica that lags is not accepted as the data`() async throws {
         try await ClickHouseServers.running { servers in
             let bed = try await ClusterTestBed(clickHouse: servers)
             // More devices than a list follows one by one.
@@ -228,7 +228,9 @@ import WireModel
     }
 
     /// The replica has another attempt at the part that ends at the same number, with a gap in place of a record.
-    @Test(.timeLimit(.minutes(5))) func anotherAttemptOnAReplicaThatLagsIsNotTheNewestRecord() async throws {
+    @Test(.timeLimit(.minutes(5))) func `Another attempt on a replica that lags does not give the newest record`()
+        async throws
+    {
         try await ClickHouseServers.running { servers in
             let bed = try await ClusterTestBed(clickHouse: servers)
             var device = ScriptedDevice()
@@ -272,7 +274,7 @@ import WireModel
     }
 
     @Test(arguments: ["fsync", "synchronous_commit", "full_page_writes"])
-    func aServerThatMayLoseCommitsIsRefused(_ setting: String) async throws {
+    func `A server that may lose commits is refused`(_ setting: String) async throws {
         let server = try await PostgresServer.start(settings: [setting: "off"])
         await #expect {
             _ = try await ClusterTestBed(postgreSQL: server)

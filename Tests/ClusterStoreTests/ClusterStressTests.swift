@@ -29,7 +29,9 @@ import WireModel
     private static let seed =
         ProcessInfo.processInfo.environment["WS1_STRESS_SEED"].flatMap(UInt64.init) ?? .random(in: 0...UInt64.max)
 
-    @Test(.timeLimit(.minutes(8))) func serversThatAreKilledAndFrozenLoseAndDoubleNothing() async throws {
+    @Test(.timeLimit(.minutes(8))) func `Servers that are killed and frozen neither lose nor double anything`()
+        async throws
+    {
         print("ClusterStressTests: WS1_STRESS_SEED=\(Self.seed)")
         try await ClickHouseServers.running { servers in
             let server = try await PostgresServer.start()

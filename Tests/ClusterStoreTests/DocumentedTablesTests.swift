@@ -16,7 +16,7 @@ import WireModel
     }
 
     @Test(arguments: StreamName.allCases)
-    func everyColumnIsDocumented(_ stream: StreamName) throws {
+    func `Every column is documented`(_ stream: StreamName) throws {
         var columns: [String: [String]] = [:]
         var heading = ""
         for line in try Self.page().split(separator: "\n") {
@@ -31,7 +31,7 @@ import WireModel
         #expect(documented == PeopleSchema.columns(of: stream).map { "\($0.name) \($0.type)" })
     }
 
-    @Test func everyStatementRuns() async throws {
+    @Test func `Every statement runs`() async throws {
         let statements = try Self.page().components(separatedBy: "```sql\n").dropFirst().compactMap {
             $0.components(separatedBy: "```").first
         }

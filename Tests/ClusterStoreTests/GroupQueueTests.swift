@@ -34,7 +34,7 @@ import WireModel
         if case .gather = step { true } else { false }
     }
 
-    @Test func aFullGroupIsClaimedWhileAnotherIsInserted() throws {
+    @Test func `A full group is claimed while another is inserted`() throws {
         var queue = queue()
         queue.arrived(try job())
         let first = try begun(queue.next())
@@ -55,7 +55,7 @@ import WireModel
         #expect(step5 == second.number)
     }
 
-    @Test func theNextGroupIsInsertedWhileMarksMove() throws {
+    @Test func `The next group is inserted while marks move`() throws {
         var queue = queue()
         for _ in 0..<2 { queue.arrived(try job()) }
         let first = try begun(queue.next())
@@ -76,7 +76,7 @@ import WireModel
         #expect(queue.isEmpty)
     }
 
-    @Test func aChainIsInOneGroupAtATime() throws {
+    @Test func `A chain is in one group at a time`() throws {
         var queue = queue()
         let device = Self.device()
         let jobs = [try job(device), try job(), try job(device), try job(device)]
@@ -95,7 +95,7 @@ import WireModel
         #expect(second.jobs.map(ObjectIdentifier.init) == [ObjectIdentifier(jobs[2])])
     }
 
-    @Test func devicesThatWereAnsweredAreWaitedForAMoment() throws {
+    @Test func `Devices that were answered are waited for briefly`() throws {
         var queue = queue(parts: 8)
         for _ in 0..<6 { queue.arrived(try job()) }
         let first = try begun(queue.next())
@@ -114,7 +114,7 @@ import WireModel
         #expect(step18.jobs.count == 3)
     }
 
-    @Test func aLonelyRequestWaitsForNobodyTwice() throws {
+    @Test func `A lonely request waits for nobody twice`() throws {
         var queue = queue(parts: 8)
         for _ in 0..<6 { queue.arrived(try job()) }
         for (count, isGathered) in [(6, false), (1, true), (1, false)] {
@@ -129,7 +129,7 @@ import WireModel
         }
     }
 
-    @Test func aGroupWithoutSlicesTakesNoTurn() throws {
+    @Test func `A group without slices uses no turn`() throws {
         var queue = queue(parts: 1)
         for _ in 0..<2 { queue.arrived(try job()) }
         let first = try begun(queue.next())

@@ -35,7 +35,7 @@ import WireModel
 
     // MARK: What is shown
 
-    @Test func samplesEventsAndBeaconsBecomeRows() async throws {
+    @Test func `Samples, events and beacons become rows`() async throws {
         try await Self.withTables { bed, store, tables in
             var sampled = ScriptedDevice(stream: .sample)
             sampled.record(.sampleSystem, module: "system", try WireSystemSample.withLoad(0.25).encoded)
@@ -84,7 +84,7 @@ import WireModel
         }
     }
 
-    @Test func aSliceThatIsNotCommittedIsNotShown() async throws {
+    @Test func `A slice that is not committed is not shown`() async throws {
         try await Self.withTables { bed, store, tables in
             var device = ScriptedDevice(stream: .event)
             for number in 1...2 { device.record(.event, WireEvent.sale(of: Int64(number)).encoded) }
@@ -113,7 +113,7 @@ import WireModel
         }
     }
 
-    @Test func aRepeatedFillShowsOnce() async throws {
+    @Test func `A repeated fill shows once`() async throws {
         try await Self.withTables { bed, store, tables in
             var devices: [ScriptedDevice] = []
             for stream in StreamName.allCases {
@@ -141,7 +141,7 @@ import WireModel
         }
     }
 
-    @Test func eachOrganizationHasItsOwnRows() async throws {
+    @Test func `Each organization has its own rows`() async throws {
         let (one, other) = (DeviceID.random(), DeviceID.random())
         try await Self.withTables(organization: { $0 == one ? "one" : "other" }) { bed, store, tables in
             for (id, price) in [(one, Int64(1)), (other, 2)] {
@@ -157,7 +157,7 @@ import WireModel
 
     // MARK: What waits
 
-    @Test func whatCannotBeFilledHoldsNothingBack() async throws {
+    @Test func `What cannot be filled holds nothing back`() async throws {
         let stranger = DeviceID.random()
         try await Self.withTables(organization: { $0 == stranger ? nil : "default" }) { bed, store, tables in
             var unknown = ScriptedDevice(device: stranger, stream: .event)
@@ -189,7 +189,7 @@ import WireModel
         }
     }
 
-    @Test func aNewerEntryIsNotRemovedWithAnOlderOne() async throws {
+    @Test func `A newer entry is not removed with an older one`() async throws {
         try await Self.withTables { bed, store, _ in
             var device = ScriptedDevice(stream: .event)
             device.record(.event, WireEvent.sale(of: 1).encoded)
@@ -205,7 +205,7 @@ import WireModel
         }
     }
 
-    @Test func theLagIsTheAgeOfTheOldestSlice() async throws {
+    @Test func `The lag is the age of the oldest slice`() async throws {
         try await Self.withTables { bed, store, tables in
             #expect(try await tables.figures().lagSeconds == 0)
             for _ in 0..<2 {
@@ -222,7 +222,7 @@ import WireModel
         }
     }
 
-    @Test(.timeLimit(.minutes(3))) func oneOfSeveralCollectorsFillsByItself() async throws {
+    @Test(.timeLimit(.minutes(3))) func `One of several collectors fills by itself`() async throws {
         try await Self.withTables { bed, store, tables in
             let other = store.peopleTables(owners: Self.owners(Self.organization))
             let (one, two) = (Task { await tables.run() }, Task { await other.run() })
@@ -255,7 +255,7 @@ import WireModel
 
     // MARK: Days and recovery
 
-    @Test func aDroppedDayLeavesTheTablesToo() async throws {
+    @Test func `A dropped day leaves the tables, too`() async throws {
         try await Self.withTables { bed, store, tables in
             var device = ScriptedDevice(stream: .event)
             device.record(.event, WireEvent.sale(of: 1).encoded)
@@ -287,7 +287,7 @@ import WireModel
         }
     }
 
-    @Test func aRecoveryFillsWhatItWritesAgain() async throws {
+    @Test func `A recovery fills what it writes again`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var tables = store.peopleTables(owners: Self.owners(Self.organization))

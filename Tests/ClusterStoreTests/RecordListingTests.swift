@@ -52,7 +52,7 @@ import WireModel
         return found
     }
 
-    @Test func manyDevicesAreListedWholeInBothDirections() async throws {
+    @Test func `Many devices are listed whole in both directions`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<20).map { _ in ScriptedDevice() }
             let received = try await fill(&devices, bed, store, rounds: 4)
@@ -87,7 +87,7 @@ import WireModel
 
     /// Two thousand devices have sent today. A page is read by a collector that accepts answers of 128 KiB at most,
     /// less than 70 bytes of each device. Slices of one group share a position, so a page has a whole group at least.
-    @Test func aPageOfManyDevicesCostsAPageAndNotADay() async throws {
+    @Test func `A page of many devices costs a page and not a day`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices: [ScriptedDevice] = []
             for _ in 0..<8 {
@@ -125,7 +125,7 @@ import WireModel
     }
 
     /// A slice whose mark never moved is at its position too.
-    @Test func whatDoesNotCountIsNotListed() async throws {
+    @Test func `What does not count is not listed`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<12).map { _ in ScriptedDevice() }
             let received = try await fill(&devices, bed, store, rounds: 1)
@@ -157,7 +157,7 @@ import WireModel
         }
     }
 
-    @Test func aReplicaThatLacksSlicesIsNotTakenForTheDay() async throws {
+    @Test func `A replica that lacks slices is not accepted as the day`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<12).map { _ in ScriptedDevice() }
             _ = try await fill(&devices, bed, store, rounds: 2)
@@ -178,7 +178,7 @@ import WireModel
         }
     }
 
-    @Test func newestRecordsAreThoseAtTheEndsOfTheChains() async throws {
+    @Test func `Newest records are those at the ends of the chains`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<12).map { _ in ScriptedDevice() }
             _ = try await fill(&devices, bed, store, rounds: 4)
@@ -202,7 +202,7 @@ import WireModel
     }
 
     /// The collector accepts answers of 128 KiB at most. The rejected records of four slices are 320 KB.
-    @Test func rejectedRecordsDoNotKeepOthersFromBeingRead() async throws {
+    @Test func `Rejected records do not keep others from being read`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var device = ScriptedDevice()
             for _ in 0..<4 {
@@ -222,7 +222,7 @@ import WireModel
         }
     }
 
-    @Test func verifyFindsWhatListsWouldNotShow() async throws {
+    @Test func `Verify finds what lists would not show`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = (0..<2).map { _ in ScriptedDevice() }
             _ = try await fill(&devices, bed, store, rounds: 2)
@@ -235,7 +235,7 @@ import WireModel
     }
 
     /// The heads of these slices fit, but not their contents.
-    @Test func verifyNamesSlicesWithImpossibleNumbers() async throws {
+    @Test func `Verify names slices with impossible numbers`() async throws {
         try await ClusterTestBed.withStore { bed, store in
             var devices = [ScriptedDevice()]
             _ = try await fill(&devices, bed, store, rounds: 2)

@@ -35,7 +35,7 @@ import WireModel
     }
 
     /// Only who has restored it knows that commits are lost.
-    @Test func aRestoredServerThatLooksTheSameIsRecoveredOnRequest() async throws {
+    @Test func `A restored server that looks the same is recovered on request`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var device = ScriptedDevice()
@@ -57,7 +57,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func lostCommitsAreFoundAgain() async throws {
+    @Test func `Lost commits are found again`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         // Of the first chain the last commits are lost, the second is lost wholly, the third loses nothing.
@@ -96,7 +96,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func aSecondFailoverThatLosesTheRecoveryIsRecoveredToo() async throws {
+    @Test func `A second failover that loses the recovery is recovered, too`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var device = ScriptedDevice()
@@ -144,7 +144,7 @@ import WireModel
         }
     }
 
-    @Test func floorsThatARecoveryMadeOutliveTheNextFailover() async throws {
+    @Test func `Floors that a recovery made outlive the next failover`() async throws {
         let bed = try await ClusterTestBed()
         let store = try await bed.open()
         let devices = try await twoDaysOfTwoDevices(bed, store)
@@ -155,7 +155,7 @@ import WireModel
     }
 
     /// The drop had written the floor of one chain when it died. The other's slices are in no floor yet.
-    @Test func aDropThatDiedBetweenFloorsLosesNothing() async throws {
+    @Test func `A drop that died between floors loses nothing`() async throws {
         let bed = try await ClusterTestBed()
         let store = try await bed.open()
         let devices = try await twoDaysOfTwoDevices(bed, store)
@@ -179,7 +179,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func aRecoveryThatFindsTooLittleLeavesTheStoreClosed() async throws {
+    @Test func `A recovery that finds too little leaves the store closed`() async throws {
         let bed = try await ClusterTestBed()
         let store = try await bed.open()
         var device = ScriptedDevice()
@@ -212,7 +212,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func aRecoveryStopsWhenAnotherTakesOver() async throws {
+    @Test func `A recovery stops when another takes over`() async throws {
         let bed = try await ClusterTestBed()
         _ = try await bed.postgreSQL.sql("UPDATE store SET timeline = timeline - 1")
         let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
@@ -242,7 +242,7 @@ import WireModel
     }
 
     /// A replica's whole answer may not exceed a limit, however long the chains are.
-    @Test func aRecoveryReadsInPieces() async throws {
+    @Test func `A recovery reads in pieces`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         try await Failover(bed).remember()
@@ -272,7 +272,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func aLostClosureIsFoundAgain() async throws {
+    @Test func `A lost closure is found again`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var device = ScriptedDevice()
@@ -298,7 +298,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func aDropThatPostgreSQLHasLostStaysADrop() async throws {
+    @Test func `A drop that PostgreSQL has lost stays a drop`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var device = ScriptedDevice()
@@ -320,7 +320,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test func aLateWriteOfAnOlderGenerationDoesNotOutrankWhatWasRecovered() async throws {
+    @Test func `A late write of an older generation does not outrank what was recovered`() async throws {
         let bed = try await ClusterTestBed()
         var store = try await bed.open()
         var device = ScriptedDevice()
@@ -360,7 +360,7 @@ import WireModel
         await bed.remove()
     }
 
-    @Test(.timeLimit(.minutes(5))) func aPromotedStandbyIsTakenAfterRecovery() async throws {
+    @Test(.timeLimit(.minutes(5))) func `A promoted standby is accepted after recovery`() async throws {
         let primary = try await PostgresServer.start(settings: ["synchronous_standby_names": "*"])
         let standby = try await primary.startStandby()
         let bed = try await ClusterTestBed(postgreSQL: primary)

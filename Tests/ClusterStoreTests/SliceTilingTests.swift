@@ -42,12 +42,12 @@ import WireModel
         try SliceTiling.winners(of: slices, in: Self.stretch(begin, end)).map(\.key)
     }
 
-    @Test func slicesThatContinueEachOtherCount() throws {
+    @Test func `Slices that continue each other count`() throws {
         let slices = [Self.slice(40, 60), Self.slice(20, 40), Self.slice(60, 75)]
         #expect(try keys(slices, 20, 75) == [20, 40, 60])
     }
 
-    @Test func theGreatestVersionOfAKeyCounts() throws {
+    @Test func `The greatest version of a key counts`() throws {
         let slices = [
             Self.slice(20, 40, attempt: 9), Self.slice(20, 60, attempt: 2, generation: 2),
             Self.slice(20, 30, attempt: 8),
@@ -56,16 +56,16 @@ import WireModel
         #expect(winners.map(\.version) == [SliceVersion(generation: 2, attempt: 2)])
     }
 
-    @Test func slicesBelowTheFloorAndFromTheMarkOnDoNotCount() throws {
+    @Test func `Slices below the floor and from the mark on do not count`() throws {
         let slices = [Self.slice(0, 20), Self.slice(10, 70), Self.slice(20, 40), Self.slice(40, 60, attempt: 5)]
         #expect(try keys(slices, 20, 40) == [20])
     }
 
-    @Test func aSliceThatNoOtherLeadsToDoesNotCount() throws {
+    @Test func `A slice that no other leads to does not count`() throws {
         #expect(try keys([Self.slice(20, 60), Self.slice(50, 60, attempt: 9)], 20, 60) == [20])
     }
 
-    @Test func nothingIsAskedOfAnEmptyStretch() throws { #expect(try keys([], 20, 20) == []) }
+    @Test func `Nothing is asked of an empty stretch`() throws { #expect(try keys([], 20, 20) == []) }
 
     /// What a replica has, and the number up to which it continues.
     private static let holes: [(slices: [SliceHead], number: UInt64)] = [
@@ -74,7 +74,7 @@ import WireModel
         ([slice(20, 60, stored: 50)], 60), ([slice(20, 40, stored: 35), slice(40, 60)], 40), ([slice(20, 70)], 70),
     ]
 
-    @Test(arguments: holes.indices) func aHoleIsFound(_ index: Int) {
+    @Test(arguments: holes.indices) func `A hole is found`(_ index: Int) {
         let hole = Self.holes[index]
         #expect(throws: SliceTiling.Hole(number: hole.number)) {
             try SliceTiling.winners(of: hole.slices, in: Self.stretch(20, 60))

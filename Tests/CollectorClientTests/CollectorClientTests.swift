@@ -7,7 +7,7 @@ import WireModel
 @Suite struct CollectorClientTests {
     private static let device = "11111111-1111-4111-8111-111111111111"
 
-    @Test func patienceWithABusyCollectorHasABound() {
+    @Test func `Patience with a busy collector has a bound`() {
         var patience = BusyPatience()
         #expect(patience.pause(.zero, roll: 0) == .milliseconds(100))
         #expect(patience.pause(.seconds(8), roll: 1) == .seconds(10))
@@ -16,7 +16,7 @@ import WireModel
         #expect(patience.pause(.milliseconds(1), roll: 0) == nil)
     }
 
-    @Test func aQueryIsWrittenSoThatNothingInItIsTakenForMore() throws {
+    @Test func `A query is written so that nothing in it is mistaken for syntax`() throws {
         let device = try #require(DeviceID(Self.device))
         let filter = LogFilter(level: .warning, since: 0, until: 1, categories: ["a.*", "b"], text: "x=1&y é+%")
         let path = try LogQuery(LogScope(device: device), type: "crash", lines: filter).with(ids: ["1", "2"]).path(
@@ -29,7 +29,7 @@ import WireModel
         }
     }
 
-    @Test(arguments: [1, 2, 3, 7, 1000]) func linesAreTheSameHoweverTheyCome(_ piece: Int) throws {
+    @Test(arguments: [1, 2, 3, 7, 1000]) func `Lines are the same, however they arrive`(_ piece: Int) throws {
         let text = Array("one\ntwo\n\nthree and more\nlast".utf8)
         var splitter = LineSplitter()
         var lines: [String] = []
@@ -42,14 +42,14 @@ import WireModel
         #expect(lines == ["one\n", "two\n", "\n", "three and more\n", "last"])
     }
 
-    @Test func aLineThatNoChunkHoldsIsRefused() throws {
+    @Test func `A line that no chunk holds is refused`() throws {
         var splitter = LineSplitter()
         let piece = [UInt8](repeating: 0x61, count: LineSplitter.maximumLineBytes)
         try piece.withUnsafeBytes { try splitter.add($0) { _ in } }
         #expect(throws: CollectorClientError.self) { try piece.withUnsafeBytes { try splitter.add($0) { _ in } } }
     }
 
-    @Test func whatACollectorSaysDoesNotSteerATerminal() {
+    @Test func `What a collector says does not steer a terminal`() {
         #expect("a\u{1B}[31mb\u{9B}c\n".fromPeer == "a [31mb c ")
         #expect(String(repeating: "x", count: 9999).fromPeer.count == 500)
     }

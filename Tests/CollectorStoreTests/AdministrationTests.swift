@@ -46,7 +46,7 @@ import WireModel
 
     // MARK: Audit
 
-    @Test func everyChangeIsInTheTrailWithWhoDidIt() async throws {
+    @Test func `Every change is in the trail with who did it`() async throws {
         let actor = try await administrator()
         try await metadata.createOrganization("west", by: actor)
         let made = try await metadata.createToken(
@@ -79,7 +79,7 @@ import WireModel
         #expect(!rows.contains { "\($0)".contains(made.secret) })
     }
 
-    @Test func theTrailIsFilteredAndCutToTheOrganization() async throws {
+    @Test func `The trail is filtered and cut to the organization`() async throws {
         let actor = try await administrator()
         try await metadata.createOrganization("west", by: actor)
         clock.advance(seconds: 10)
@@ -97,7 +97,7 @@ import WireModel
         #expect(try await metadata.audit(AuditQuery(), below: next, limit: 2).rows.map(\.entry.subject) == ["west"])
     }
 
-    @Test func theTrailIsBoundedByOrganizationAndAClockAheadDoesNotEmptyIt() throws {
+    @Test func `The trail is bounded by organization, and a clock ahead does not empty it`() throws {
         let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)
         func fill(_ organization: String, _ count: Int, at now: Int64) throws {
@@ -120,7 +120,7 @@ import WireModel
         #expect((AuditTable.keptOfAnyAge...AuditTable.keptOfAnyAge + 64).contains(try count("noisy")))
     }
 
-    @Test func deletingLogsIsToldForEveryOrganizationTheyWereOf() async throws {
+    @Test func `Deleting logs is reported for every organization they belonged to`() async throws {
         let archive = try LogArchive.open(directory, clock: clock)
         let plan = try await archive.metadata.deletion(LogQuery())
         #expect(try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine) == plan)
@@ -130,7 +130,7 @@ import WireModel
 
     // MARK: Tokens
 
-    @Test func rightsAreThoseOfTheTokenAsItIsOnDisk() async throws {
+    @Test func `Rights are those of the token as it is on disk`() async throws {
         let actor = try await administrator()
         let own = try await metadata.createToken(
             NewToken(.person(.administrator), name: "own", organization: "default"), by: actor)
@@ -146,7 +146,7 @@ import WireModel
         } throws: { if case .forbidden = $0 as? AdministrationError { true } else { false } }
     }
 
-    @Test func theLastAdministratorStaysAndTheRefusalIsInTheTrail() async throws {
+    @Test func `The last administrator stays, and the refusal is in the trail`() async throws {
         let actor = try await administrator()
         let id = try #require(actor.token)
         await #expect(throws: AdministrationError.lastAdministrator) {
@@ -158,7 +158,7 @@ import WireModel
         #expect(try await metadata.authenticatePerson(token: first.administratorToken) == nil, "the command line may")
     }
 
-    @Test func tokensComeInPagesAndAnotherOrganizationsAreNotThere() async throws {
+    @Test func `Tokens come in pages, and another organization's are not there`() async throws {
         try await metadata.createOrganization("west")
         for number in 0..<5 {
             _ = try await metadata.createPersonToken(name: "\(number)", role: .viewer, organization: "west")
@@ -181,7 +181,7 @@ import WireModel
 
     // MARK: Devices
 
-    @Test func aRevokedDeviceIsRefusedForGoodAndIsStillListed() async throws {
+    @Test func `A revoked device is refused for good and still listed`() async throws {
         let device = try await device()
         _ = try await metadata.devices(DeviceQuery(), after: nil, limit: 10)
         guard case .device = try await metadata.authenticateDevice(credential: device.credential) else {
@@ -201,7 +201,7 @@ import WireModel
         }
     }
 
-    @Test func revokingADeviceTellsItsTokenAndClosesItInTheSameAct() async throws {
+    @Test func `Revoking a device reports its token and closes it in the same act`() async throws {
         let made = try await metadata.createEnrollmentToken(organization: "default", note: "shop")
         func enroll() async throws -> EnrollResult {
             try await metadata.enroll(token: made.token, request: WireEnrollRequest())
@@ -225,7 +225,7 @@ import WireModel
         #expect(trail.prefix(2) == [.deviceRevoke, .tokenRevoke] && trail.filter { $0 == .tokenRevoke }.count == 1)
     }
 
-    @Test func aTokenThatIsNotKnownIsNotClosedAndNothingIsRevokedThen() async throws {
+    @Test func `A token that is not known is not closed, and nothing is revoked then`() async throws {
         let device = try await device()
         try TestRegistry.session(directory: directory.path).run("UPDATE device SET enrollment_token = NULL")
         await #expect(throws: AdministrationError.noEnrollmentToken) {
@@ -236,7 +236,7 @@ import WireModel
         #expect(try await metadata.revokeDevice(device.deviceID, organization: nil, by: .commandLine).token == nil)
     }
 
-    @Test func aReinstatedDeviceGoesOnWithTheCredentialItHadAndDoesNothingOfTheTimeBefore() async throws {
+    @Test func `A reinstated device goes on with its former credential and does nothing from before`() async throws {
         let device = try await device()
         _ = try await metadata.devices(DeviceQuery(), after: nil, limit: 10)
         let rotated = try await metadata.rotateCredential(device: device.deviceID)
@@ -277,7 +277,7 @@ import WireModel
         await again.close()
     }
 
-    @Test func aDeletedDeviceIsGoneAndCannotComeBackWithItsCredential() async throws {
+    @Test func `A deleted device is gone and cannot come back with its credential`() async throws {
         let device = try await device()
         #expect(try await metadata.devices(DeviceQuery(), after: nil, limit: 10).total == 1)
         metadata.seen(device.deviceID, DeviceObservation(at: clock.now()))
@@ -300,14 +300,14 @@ import WireModel
         await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
     }
 
-    @Test func anEnrollmentThatWasNotMeantIsNotDeleted() async throws {
+    @Test func `An enrollment that was not meant is not deleted`() async throws {
         let device = try await device()
         let again = try await self.device(previous: device)
         await #expect(throws: AdministrationError.noDevice) { try await delete(device) }
         try await delete(again)
     }
 
-    @Test func aMachineThatEnrollsAnewWhileItsFormerDeviceHasNotLeftIsANotice() async throws {
+    @Test func `A machine that enrolls anew while its former device has not left is a notice`() async throws {
         let archive = try LogArchive.open(directory, clock: clock)
         func reported() async throws -> [NoticeRow] {
             try await NoticeService(metadata: archive.metadata).page(organization: "default", below: nil, limit: 10)
@@ -333,7 +333,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func reinstatingADeviceThatIsNotRevokedLeavesItsCommands() async throws {
+    @Test func `Reinstating a device that is not revoked leaves its commands`() async throws {
         let device = try await device()
         let issued = try await metadata.issue(
             NewCommand(
@@ -343,7 +343,7 @@ import WireModel
         #expect(metadata.openCommands(of: row, at: clock.now()).map(\.id) == [issued.row.command.id])
     }
 
-    @Test func aPredecessorIsWhatAnAdministratorSaysAndASuccessorIsOnlyPossible() async throws {
+    @Test func `A predecessor is what an administrator says, and a successor is only possible`() async throws {
         let (old, new, other) = (try await device(), try await device(), try await device(machine: "x"))
         func lineage(_ device: EnrollResult) async throws -> DeviceLineage {
             try await metadata.lineage(of: try #require(try await metadata.device(device.deviceID, organization: nil)))
@@ -365,7 +365,7 @@ import WireModel
         #expect(try await lineage(new).predecessors.isEmpty)
     }
 
-    @Test func theListFollowsEveryChangeOfADevice() async throws {
+    @Test func `The list follows every change of a device`() async throws {
         var query = DeviceQuery()
         query.text = "lobby"
         func found() async throws -> Int { try await metadata.devices(query, after: nil, limit: 10).total }
@@ -389,7 +389,7 @@ import WireModel
 
     /// Whatever is done with devices, in whatever order: the list from memory is the one that a fresh look at the disk
     /// gives.
-    @Test(arguments: 1...4) func theListIsAlwaysWhatIsOnDisk(run: Int) async throws {
+    @Test(arguments: 1...4) func `The list is always what is on disk`(run: Int) async throws {
         var generator = SystemRandomNumberGenerator()
         var devices: [EnrollResult] = []
         var history: [String] = []

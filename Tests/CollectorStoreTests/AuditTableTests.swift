@@ -41,7 +41,7 @@ import WireModel
         .ofDevice(.deviceRotate, .random(), organization: "o", [:], leftOut: 0),
     ]
 
-    @Test(arguments: floods) func whatOneActorDoesDisplacesNothingOfAnother(flood: AuditEntry) throws {
+    @Test(arguments: floods) func `What one actor does displaces nothing of another`(flood: AuditEntry) throws {
         let table = try table()
         try table.connection.transaction { () throws(StoreError) in
             for entry in Self.kept { try table.append(entry, at: 5) }
@@ -54,7 +54,7 @@ import WireModel
     }
 
     /// A full class is shared: each of its actors loses the oldest of what exceeds the others'.
-    @Test func aFullClassTakesFromWhoeverHasTheMost() throws {
+    @Test func `A full class evicts from whoever has the most`() throws {
         let table = try table()
         let actors = (0..<3).map { AuditActor(name: "a\($0)", token: "t\($0)", role: .viewer) }
         let counts = [200, 450, 1000]

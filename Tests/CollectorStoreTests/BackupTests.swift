@@ -47,7 +47,7 @@ import WireModel
         #expect(report.isWhole, "\(report.findings)")
     }
 
-    @Test func aBackupTakenWhileDevicesSendIsWholeAndTheyGoOnAfterIt() async throws {
+    @Test func `A backup made while devices send is whole, and they go on after it`() async throws {
         let (metadata, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken
         let store = try openStore(data)
@@ -123,7 +123,7 @@ import WireModel
         try await expectWhole(restored)
     }
 
-    @Test func whatIsDeletedMeanwhileIsThereOrIsNot() async throws {
+    @Test func `What is deleted meanwhile is either there or not`() async throws {
         let archive = try openArchive(data)
         let device = LogDevice()
         for segment in 1...30 {
@@ -151,7 +151,7 @@ import WireModel
         try await expectWhole(restored)
     }
 
-    @Test func logsAreInItAndOneThatWasMissingIsTold() async throws {
+    @Test func `Logs are in the backup, and a missing one is reported`() async throws {
         let archive = try openArchive(data)
         let device = LogDevice()
         let kept = try await device.upload([LogDevice.chunk(segment: 1, 1...50)], to: archive)
@@ -180,7 +180,7 @@ import WireModel
         return try statement.step() ? "chunks/" + statement.string(0) : nil
     }
 
-    @Test func commandsOfBeforeAreNotGivenAgain() async throws {
+    @Test func `Earlier commands are not given again`() async throws {
         let (metadata, created) = try MetadataService.open(directory: data, clock: clock, logger: quietLogger)
         let enrolled = try await metadata.enroll(
             token: try #require(created).enrollmentToken, request: WireEnrollRequest())
@@ -202,7 +202,7 @@ import WireModel
         await again.close()
     }
 
-    @Test func removedFilesStayRemoved() async throws {
+    @Test func `Removed files stay removed`() async throws {
         let store = try openStore(data)
         var device = ScriptedDevice()
         for _ in 0..<3 {
@@ -222,7 +222,7 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func nothingIsOverwritten() async throws {
+    @Test func `Nothing is overwritten`() async throws {
         await (try openStore(data)).shutDown()
         try FileManager.default.createDirectory(atPath: backup, withIntermediateDirectories: true)
         try Data().write(to: URL(fileURLWithPath: backup + "/mine"))
@@ -234,7 +234,9 @@ import WireModel
         }
     }
 
-    @Test(arguments: [true, false]) func aBackupThatFailsLeavesNothingInTheWayOfTheNext(_ wasThere: Bool) async throws {
+    @Test(arguments: [true, false]) func `A backup that fails leaves nothing in the way of the next`(_ wasThere: Bool)
+        async throws
+    {
         let store = try openStore(data)
         var device = ScriptedDevice()
         device.produce(10)
@@ -253,7 +255,7 @@ import WireModel
         try await expectWhole(restored)
     }
 
-    @Test func aBackupThatIsNotWholeIsNotRestored() async throws {
+    @Test func `A backup that is not whole is not restored`() async throws {
         let store = try openStore(data)
         var device = ScriptedDevice()
         device.produce(10)
@@ -297,7 +299,7 @@ import WireModel
         ("records/2026-13-01/sample.sqlite", false),
         ("collector.sqlite/x", false), ("chunks//b/c/d", false),
     ])
-    func onlyFilesOfOursAreRestored(path: String, isSafe: Bool) {
+    func `Only files of ours are restored`(path: String, isSafe: Bool) {
         #expect(BackupManifest.isSafe(path) == isSafe)
     }
 }

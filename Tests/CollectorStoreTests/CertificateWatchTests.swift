@@ -23,7 +23,7 @@ import Testing
         (-1, ["7 days"]),
     ]
 
-    @Test func eachThresholdIsToldOnceAlsoOverRestarts() async throws {
+    @Test func `Each threshold is reported once, also over restarts`() async throws {
         let expires = clock.now() + 40 * 86_400 * 1_000_000
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let served = Mutex(WatchedCertificate(name: "tls-certificate /a", serial: "01", expires: expires))
@@ -49,7 +49,7 @@ import Testing
         #expect(try await notices().filter(\.lasts).isEmpty)
     }
 
-    @Test func certificatesAreReportedOfApart() async throws {
+    @Test func `Certificates of devices are reported apart`() async throws {
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let soon = clock.now() + 86_400 * 1_000_000
         let watch = CertificateWatch(notices: service, clock: clock) {

@@ -55,13 +55,13 @@ import WireModel
         lost_before, prior_link, last_link, received_at, earliest, latest, record_count, kinds, gaps, records FROM slice
         """
 
-    @Test func aWholeStoreHasNoFaults() async throws {
+    @Test func `A whole store has no faults`() async throws {
         let findings = try await findings(in: directory)
         #expect(findings.faults.isEmpty && findings.furtherFaults == 0 && findings.unreadableFiles.isEmpty)
         #expect(findings.partitions == 2)
     }
 
-    @Test func numbersThatRowsLackOrHaveTwiceAreCounted() async throws {
+    @Test func `Numbers that rows lack or have twice are counted`() async throws {
         let (one, two) = (chain(device), chain(other))
         let alterations: [(sql: String, day: String, device: ScriptedDevice, missing: UInt64, doubled: UInt64)] = [
             ("DELETE FROM slice WHERE chain = \(one) AND first = 7", Self.first, device, 4, 0),
@@ -98,7 +98,7 @@ import WireModel
         }
     }
 
-    @Test func whatBelongsToNobodyIsCounted() async throws {
+    @Test func `What belongs to nobody is counted`() async throws {
         try directory.execute(
             "INSERT INTO slice SELECT NULL, 99, first, last, \(Self.copiedSlice) WHERE first = 7",
             on: directory.recordFile(Self.first))
@@ -106,7 +106,7 @@ import WireModel
         #expect(findings.faults.isEmpty && findings.furtherFaults == 1)
     }
 
-    @Test func aFileThatCannotBeReadIsNamedAndKeepsNothingElseFromBeingFollowed() async throws {
+    @Test func `A file that cannot be read is named and keeps nothing else from being followed`() async throws {
         try directory.execute("UPDATE chain SET mark = x'FFFF'", on: directory.recordFile(Self.first))
         try directory.execute("DELETE FROM slice", on: directory.recordFile(Self.second))
         let findings = try await findings(in: directory)
@@ -114,7 +114,7 @@ import WireModel
         #expect(findings.faults.map(\.missing) == [3])
     }
 
-    @Test func theNewestFileIsFollowedOnFromWhereItWas() async throws {
+    @Test func `The newest file is followed from where it was left`() async throws {
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         #expect(try await round(store).faults.isEmpty)
         var device = device
@@ -126,7 +126,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aStepIsShortHoweverMuchThereIs() async throws {
+    @Test func `A step is short, however much there is`() async throws {
         let slices = 2 * ChainFollower.slicesPerStep + 1
         let last = device.mark.number
         try directory.execute(
@@ -145,7 +145,7 @@ import WireModel
         #expect(findings?.faults.map(\.doubled) == [UInt64(slices)], "above the mark")
     }
 
-    @Test func anOldFileIsReadOnceAlsoOverARestart() async throws {
+    @Test func `An old file is read once, also over a restart`() async throws {
         var store = try SQLiteRecordStore.open(directory, clock: clock)
         #expect(try await round(store).faults.isEmpty)
         await store.shutDown()
@@ -171,7 +171,7 @@ import WireModel
         }
     }
 
-    @Test func balancesByMarksAreThoseThatAreCounted() async throws {
+    @Test func `Balances by marks are those that are counted`() async throws {
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var third = ScriptedDevice(stream: .event)
         third.produce(9)

@@ -14,7 +14,7 @@ import Testing
         (.open, .stored, 99, .already), (.complete, .stored, 99, .already), (.expired, .stored, 99, .already),
         (.open, .deleted, 10, .already), (.complete, .gone, 10, .already), (.open, nil, 10, .refuse(.unknownChunk)),
     ])
-    func aChunkIsTakenWhileItIsMissingAndThereIsRoom(
+    func `A chunk is accepted while it is missing and there is room`(
         _ phase: UploadPhase, _ fate: ChunkFate?, _ bytes: Int, _ expected: ChunkDecision
     ) {
         #expect(
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func noticesBeginAndEndWhereTheUsageCrossesTheirBorders() {
+    @Test func `Notices begin and end where the usage crosses their borders`() {
         func change(_ former: Int, _ present: Int, quota: Int = 100) -> ([NoticeRow.Code], [NoticeRow.Code]) {
             let change = LogUsage.change(
                 from: LogUsage(rawBytes: former, quota: 100), to: LogUsage(rawBytes: present, quota: quota))

@@ -9,11 +9,11 @@ import WireModel
         ("a/b", "a%2fb"),
         ("a b", "a%20b"), ("ü", "%c3%bc"), ("%2e", "%252e"), ("a\0b", "a%00b"), ("A_b-9", "A_b-9"),
     ])
-    func everyNameIsOneComponent(_ name: String, _ expected: String) {
+    func `Every name is one component`(_ name: String, _ expected: String) {
         #expect(ChunkPath.component(name) == expected)
     }
 
-    @Test func longNamesStayApartAndFitEveryFileSystem() {
+    @Test func `Long names stay distinct and fit every file system`() {
         let names = [
             String(repeating: "x", count: 255), String(repeating: "x", count: 254), String(repeating: "/", count: 255),
         ]
@@ -23,13 +23,13 @@ import WireModel
         #expect(ChunkPath.component(components[0]) != components[0])
     }
 
-    @Test func theFileIsNamedByUploadAndNumber() {
+    @Test func `The file is named by upload and number`() {
         let (device, upload) = (DeviceID(high: 1, low: 2), UploadID(high: 3, low: 4))
         let path = ChunkPath(organization: "default", application: "", device: device, upload: upload, number: 7)
         #expect(path.text == "default/%/\(device)/\(upload)-0007.log.gz")
     }
 
-    @Test func anAttemptIsPartOfTheName() throws {
+    @Test func `An attempt is part of the name`() throws {
         let (device, upload) = (DeviceID(high: 1, low: 2), UploadID(high: 3, low: 4))
         let path = ChunkPath(
             organization: "default", application: "a", device: device, upload: upload, number: 12_345, attempt: 255)

@@ -11,7 +11,7 @@ import WireModel
         try ChunkScan(gzip, rawBytes: text.count, rawDigest: Data(SHA256.hash(data: text)))
     }
 
-    @Test func stretchesTileTheFileAndEachIsGzipOfWholeLines() throws {
+    @Test func `Stretches tile the file, and each is gzip of whole lines`() throws {
         let (text, gzip) = try LogDevice.chunk(segment: 3, 1...5000, padding: 80)
         let scan = try Self.scan(gzip, of: text)
         let pieces = try #require(scan.runs[3])
@@ -31,13 +31,13 @@ import WireModel
         #expect(scan.storedDigest == Data(SHA256.hash(data: gzip)))
     }
 
-    @Test func oneMemberOfEverythingIsOneStretch() throws {
+    @Test func `One member of everything is one stretch`() throws {
         let (text, _) = try LogDevice.chunk(segment: 1, 1...3000)
         let scan = try Self.scan(try GzipCodec.compress(text), of: text)
         #expect(scan.runs[1]?.count == 1)
     }
 
-    @Test func aMemberThatEndsInsideALineEndsNoStretch() throws {
+    @Test func `A member that ends inside a line ends no stretch`() throws {
         let (text, _) = try LogDevice.chunk(segment: 1, 1...3000)
         let middle = text.count / 2 + 1
         let gzip = try GzipCodec.compress(text[..<middle]) + GzipCodec.compress(text[middle...])
@@ -46,7 +46,7 @@ import WireModel
         #expect(pieces.reduce(0) { $0 + Int($1.rawBytes) } == text.count)
     }
 
-    @Test func linesOfSeveralSegmentsAreRunsOfTheirOwnOverTheSameStretches() throws {
+    @Test func `Lines of several segments are runs of their own over the same stretches`() throws {
         let (first, second) = (try LogDevice.chunk(segment: 1, 1...50), try LogDevice.chunk(segment: 2, 1...50))
         let text = first.text + second.text
         let scan = try Self.scan(try GzipCodec.compress(text), of: text)
@@ -54,20 +54,20 @@ import WireModel
         #expect(scan.runs[1]?.first?.lastNumber == 1_000_050 && scan.runs[2]?.first?.firstNumber == 2_000_001)
     }
 
-    @Test func linesOfNoFormAreCountedAndTheLastNeedsNoEnd() throws {
+    @Test func `Lines without a form are counted, and the last needs no end`() throws {
         let text = Data("what is this\n2026-03-01T12:00:00.000000Z E 1000001 app x".utf8)
         let scan = try Self.scan(try GzipCodec.compress(text), of: text)
         #expect(scan.otherLines == 1 && scan.levels == [1, 0, 0, 0])
     }
 
-    @Test func aLineForEverySegmentIsRefusedBeforeTheIndexIsLargerThanTheLog() throws {
+    @Test func `A line for every segment is refused before the index is larger than the log`() throws {
         let text = Data(
             (1...40_000).map { "2026-03-01T12:00:00.000000Z E \($0)000001 a x\n" }.joined().utf8)
         #expect(throws: UploadError.self) { try Self.scan(try GzipCodec.compress(text), of: text) }
     }
 
     /// Text counts against the quota: what fills the disk without any is refused.
-    @Test func gzipThatInflatesToNothingIsRefused() throws {
+    @Test func `Gzip that inflates to nothing is refused`() throws {
         let text = Data("x\n".utf8)
         let gzip = try GzipCodec.compress(text)
         let empty = try GzipCodec.compress(Data())
@@ -86,20 +86,20 @@ import WireModel
     }
 
     /// A member for each of the shortest lines is the most a device makes of a text.
-    @Test func aMemberForEachOfTheShortestLinesIsTaken() throws {
+    @Test func `A member for each of the shortest lines is accepted`() throws {
         let lines = (0..<2000).map { Data("2026-03-01T12:00:00.\(100_000 + $0 * 37)Z E \($0 % 9 + 1)000001 a \n".utf8) }
         let gzip = try lines.reduce(Data()) { try $0 + GzipCodec.compress($1, level: 0) }
         #expect(try Self.scan(gzip, of: lines.reduce(Data(), +)).otherLines == 0)
     }
 
-    @Test func truncatedAtAnyByteItIsDamaged() throws {
+    @Test func `Truncated at any byte, it is damaged`() throws {
         let (text, gzip) = try LogDevice.chunk(segment: 1, 1...5)
         for length in 0..<gzip.count {
             #expect(throws: UploadError.self) { try Self.scan(gzip.prefix(length), of: text) }
         }
     }
 
-    @Test func piecesAreReadAsTheyWereWritten() throws {
+    @Test func `Pieces are read as they were written`() throws {
         let (text, gzip) = try LogDevice.chunk(segment: 3, 1...5000, padding: 80)
         let pieces = try #require(try Self.scan(gzip, of: text).runs[3])
         let bytes = LogPiece.encode(pieces)

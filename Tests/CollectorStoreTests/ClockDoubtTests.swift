@@ -17,7 +17,7 @@ import WireModel
     ]
 
     @Test(arguments: steps)
-    func aForwardStepAgainstTheMachinesOwnTimeIsDoubtful(now: ClockReading, expected: ClockDoubt?) {
+    func `A forward step against the machine's own time is doubtful`(now: ClockReading, expected: ClockDoubt?) {
         #expect(ClockDoubt.of(now, former: Self.reading(100, 5), newestReceipt: nil, acceptedReceipt: nil) == expected)
     }
 
@@ -28,7 +28,8 @@ import WireModel
     ]
 
     @Test(arguments: receipts)
-    func recordsOfATimeToComeAreDoubtfulUntilAccepted(newest: Int64?, accepted: Int64?, expected: ClockDoubt?) {
+    func `Records of a future time are doubtful until accepted`(newest: Int64?, accepted: Int64?, expected: ClockDoubt?)
+    {
         let doubt = ClockDoubt.of(
             Self.reading(100, 5), former: nil, newestReceipt: newest.map { $0 * Self.hour },
             acceptedReceipt: accepted.map { $0 * Self.hour })
@@ -43,7 +44,9 @@ import WireModel
     ]
 
     @Test(arguments: devices)
-    func devicesThatAreBehindMakeItDoubtfulUntilAccepted(behind: Int64?, accepted: Int64?, expected: ClockDoubt?) {
+    func `Devices that are behind make it doubtful until accepted`(
+        behind: Int64?, accepted: Int64?, expected: ClockDoubt?
+    ) {
         let doubt = ClockDoubt.of(
             Self.reading(100, 5), former: nil, newestReceipt: nil, acceptedReceipt: nil,
             devicesBehind: behind.map { $0 * 24 * Self.hour },
@@ -58,13 +61,13 @@ import WireModel
     ]
 
     @Test(arguments: juries)
-    func theMedianOfDevicesCountsOneVoiceEach(voices: [Int64], median: Int64?) {
+    func `The median of devices counts one voice each`(voices: [Int64], median: Int64?) {
         var jury = ClockConsensus()
         for voice in voices { jury.record(.random(), behind: voice) }
         #expect(jury.medianBehind == median)
     }
 
-    @Test func aDevicesLastWordIsItsVoice() {
+    @Test func `A device's last word is its voice`() {
         var jury = ClockConsensus()
         let devices = (0..<ClockConsensus.least).map { _ in DeviceID.random() }
         for round: Int64 in [9, 7, 0] { for device in devices { jury.record(device, behind: round) } }
@@ -72,7 +75,7 @@ import WireModel
     }
 
     /// What a damaged row or a lying device says.
-    @Test func impossibleTimesAreComparedLikeOthers() {
+    @Test func `Impossible times are compared like others`() {
         let now = Self.reading(100, 5)
         #expect(ClockDoubt.of(now, former: nil, newestReceipt: .min + 1, acceptedReceipt: nil) == nil)
         #expect(
@@ -86,7 +89,7 @@ import WireModel
                 == .steppedForward(seconds: .max / 1_000_000))
     }
 
-    @Test func aStartLongAfterTheNewestRecordIsNormal() {
+    @Test func `A start long after the newest record is normal`() {
         #expect(
             ClockDoubt.of(Self.reading(9000, 5), former: nil, newestReceipt: Self.hour, acceptedReceipt: nil) == nil)
     }

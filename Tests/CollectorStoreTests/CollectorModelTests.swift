@@ -63,7 +63,7 @@ import WireModel
         }
     }
 
-    @Test(arguments: [false, true]) func marksCountsAndRowsAreTheModels(restore: Bool) async throws {
+    @Test(arguments: [false, true]) func `Marks, counts and rows are the model's`(restore: Bool) async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         var store = try SQLiteRecordStore.open(directory, clock: clock)

@@ -25,18 +25,18 @@ import WireModel
             ([.UNRECOGNIZED(40), .received], .UNRECOGNIZED(40)),
             ([.UNRECOGNIZED(40), .done], .done),
         ] as [([WireCommandState], WireCommandState)])
-    func nothingGoesBackAndAnEndStays(states: [WireCommandState], state: WireCommandState) {
+    func `Nothing goes back, and an end stays`(states: [WireCommandState], state: WireCommandState) {
         #expect(status(states).state == state)
     }
 
-    @Test func onlyAnEndIsFinal() {
+    @Test func `Only an end is final`() {
         for state in [WireCommandState.done, .failed, .expired, .unsupported] { #expect(status([state]).isFinal) }
         for state in [WireCommandState.unspecified, .received, .running, .notNow, .UNRECOGNIZED(9)] {
             #expect(!status([state]).isFinal)
         }
     }
 
-    @Test func progressAndDetailAreBounded() {
+    @Test func `Progress and detail are bounded`() {
         #expect(status([.running]).progress == 10_000)
         var result = WireCommandResult()
         result.state = .failed

@@ -71,7 +71,7 @@ import WireModel
         try await NoticeService(metadata: other ?? metadata).page(organization: nil, below: nil, limit: 1000).rows
     }
 
-    @Test func aNoticeBeginsWithTheVerdictAndEndsWithItsCause() async throws {
+    @Test func `A notice begins with the verdict and ends with its cause`() async throws {
         let device = try await enroll().deviceID
         try await report(device, beacon(.no))
         #expect(try await notices().isEmpty)
@@ -86,7 +86,7 @@ import WireModel
         #expect(try await wipes(device).isEmpty, "the profile does not ask for one")
     }
 
-    @Test func aWipeIsIssuedOncePerIncident() async throws {
+    @Test func `A wipe is issued once per incident`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         for _ in 1...3 { try await report(device, beacon(.yes)) }
@@ -104,7 +104,7 @@ import WireModel
         #expect(try await wipes(device).count == 2, "another incident")
     }
 
-    @Test func verdictsThatAlternateMakeOneWipeAndOneNoticeInAnHour() async throws {
+    @Test func `Verdicts that alternate make one wipe and one notice in an hour`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         for _ in 1...20 { for verdict in [WireVerdict.yes, .no] { try await report(device, beacon(verdict)) } }
@@ -119,7 +119,7 @@ import WireModel
         #expect(try await notices().count == 1)
     }
 
-    @Test func commandsThatWaitDoNotStandInTheWayOfAWipe() async throws {
+    @Test func `Commands that wait do not stand in the way of a wipe`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         for _ in 0..<CommandShare.others.limitPerDevice {
@@ -131,7 +131,7 @@ import WireModel
         #expect(metadata.openCommands(of: row, at: clock.now()).map(\.id) == [wipe.command.id])
     }
 
-    @Test func theNoticeSaysThatAWipeFoundNoRoomAndItComesWithALaterBeacon() async throws {
+    @Test func `The notice says that a wipe found no room, and it comes with a later beacon`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         var waiting: [CommandRow] = []
@@ -161,7 +161,7 @@ import WireModel
         ).row
     }
 
-    @Test func whatWasFoundByAFormerRevisionWipesNothing() async throws {
+    @Test func `What was found by a former revision wipes nothing`() async throws {
         try await profile { $0.detection.consequence = "report" }
         let device = try await enroll().deviceID
         var found = beacon(.yes)
@@ -174,7 +174,7 @@ import WireModel
         #expect(try await wipes(device).count == 1)
     }
 
-    @Test func twoBeaconsAtOnceIssueOneWipe() async throws {
+    @Test func `Two beacons at once issue one wipe`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         clock.advance(seconds: 1)
@@ -187,7 +187,7 @@ import WireModel
         #expect(try await wipes(device).count == 1)
     }
 
-    @Test func aRestartIssuesNoSecondWipe() async throws {
+    @Test func `A restart issues no second wipe`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         try await report(device, beacon(.yes))
@@ -198,7 +198,7 @@ import WireModel
         await again.close()
     }
 
-    @Test func whatAWipeWithoutAnAnswerWasIssuedForLastsAlthoughItExpired() async throws {
+    @Test func `What a wipe without an answer was issued for lasts, although it expired`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         try await report(device, beacon(.yes))
@@ -207,7 +207,7 @@ import WireModel
         #expect(try await wipes(device).count == 1)
     }
 
-    @Test func aBeaconMadeBeforeAKnownOneChangesNothing() async throws {
+    @Test func `A beacon made before a known one changes nothing`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         try await report(device, beacon(.yes))
@@ -223,7 +223,7 @@ import WireModel
         #expect(try await notices().first?.ended == nil, "and a late good one ends nothing")
     }
 
-    @Test func severalBeaconsThatAreWrittenTogetherGoByWhenTheyWereMade() async throws {
+    @Test func `Several beacons that are written together are ordered by when they were made`() async throws {
         let device = try await enroll().deviceID
         for (verdict, before) in [(WireVerdict.yes, Int64(90)), (.no, 10), (.yes, 50)] {
             clock.advance(seconds: 1)
@@ -234,14 +234,14 @@ import WireModel
         #expect(row.verdicts?.beacon.compromised == .no)
     }
 
-    @Test func aClockThatWasAheadDoesNotSilenceADevice() async throws {
+    @Test func `A clock that was ahead does not silence a device`() async throws {
         let device = try await enroll().deviceID
         try await report(device, beacon(.no), madeBefore: -86_400)
         try await report(device, beacon(.yes))
         #expect(try await notices().count == 1)
     }
 
-    @Test func aDeviceThatEnrollsAgainIsANewIncident() async throws {
+    @Test func `A device that enrolls again is a new incident`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll()
         try await report(device.deviceID, beacon(.yes))
@@ -259,7 +259,7 @@ import WireModel
         #expect(Set(issued.map(\.command.enrollmentID)) == [device.enrollmentID, again.enrollmentID])
     }
 
-    @Test(.aboutFiles) func aRestoredCollectorIssuesNoneUntilTheDeviceWasGood() async throws {
+    @Test(.aboutFiles) func `A restored collector issues none until the device was good`() async throws {
         try await wipesWhatIsCompromised()
         let (one, two) = (try await enroll().deviceID, try await enroll().deviceID)
         try await report(one, beacon(.yes))
@@ -283,7 +283,7 @@ import WireModel
         await restored.close()
     }
 
-    @Test func aReinstatedDeviceIsNotWipedAgain() async throws {
+    @Test func `A reinstated device is not wiped again`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         try await report(device, beacon(.yes))
@@ -297,7 +297,7 @@ import WireModel
         #expect(try await notices().map(\.ended) == [nil], "the notice goes on")
     }
 
-    @Test func aDeviceThatIsDeletedOrLeavesHasNoNotice() async throws {
+    @Test func `A device that is deleted or leaves has no notice`() async throws {
         let (one, two) = (try await enroll(), try await enroll())
         for device in [one, two] { try await report(device.deviceID, beacon(.yes)) }
         try await metadata.unenroll(device: one.deviceID)
@@ -306,7 +306,7 @@ import WireModel
         #expect(try await notices().map { $0.ended != nil } == [true, true])
     }
 
-    @Test func aTestDeviceIsWipedWithoutANotice() async throws {
+    @Test func `A test device is wiped without a notice`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll(test: true).deviceID
         try await report(device, beacon(.yes))
@@ -315,7 +315,7 @@ import WireModel
     }
 
     /// What the collector lost is its own failing.
-    @Test func ofIncidentsOfATestDeviceOnlyLostRecordsAreTold() async throws {
+    @Test func `Of a test device's incidents, only lost records are reported`() async throws {
         let (real, test) = (try await enroll().deviceID, try await enroll(test: true).deviceID)
         let service = NoticeService(metadata: metadata)
         let kinds: [DeviceIncident.Kind] = [.recordsLost, .damagedOnDevice, .identityConflict]
@@ -330,7 +330,7 @@ import WireModel
         #expect(rows.map(\.devices) == [1] && rows.map(\.testDevices) == [1])
     }
 
-    @Test func beforeItsFirstProfileADeviceDecidesNothing() async throws {
+    @Test func `Before its first profile, a device decides nothing`() async throws {
         let device = try await enroll().deviceID
         try await report(device, beacon(.yes))
         var early = beacon(.no)
@@ -339,7 +339,7 @@ import WireModel
         #expect(try await notices().map(\.ended) == [nil])
     }
 
-    @Test func derivingEverythingAgainDecidesNothing() async throws {
+    @Test func `Deriving everything again decides nothing`() async throws {
         try await wipesWhatIsCompromised()
         let device = try await enroll().deviceID
         clock.advance(seconds: 1)
@@ -372,7 +372,7 @@ import WireModel
         ("wipe", "", ">= 12", 1), ("wipe", "", ">= 11", 0), ("block", "", ">= 12", 0), ("report", "wipe", ">= 12", 0),
         ("", "wipe", ">= 12", 0),
     ])
-    func aBrokenRuleWipesOnlyIfTheProfileHasThatVeryRule(
+    func `A broken rule wipes only if the profile has that very rule`(
         consequence: String, action: String, expected: String, wipes count: Int
     ) async throws {
         try await profile { $0.compliance = [rule(consequence: consequence, action: action)] }
@@ -382,7 +382,7 @@ import WireModel
         #expect(try await notices().map(\.code) == [.deviceNonCompliant])
     }
 
-    @Test func aWipeThatTheProfileAsksForLaterIsIssuedThen() async throws {
+    @Test func `A wipe that the profile asks for later is issued then`() async throws {
         let device = try await enroll().deviceID
         try await report(device, broken("os", expected: ">= 12"))
         #expect(try await wipes(device).isEmpty)
@@ -391,7 +391,7 @@ import WireModel
         #expect(try await wipes(device).count == 1)
     }
 
-    @Test func aRuleThatIsTakenBackEndsTheIncident() async throws {
+    @Test func `A rule that is withdrawn ends the incident`() async throws {
         let device = try await enroll().deviceID
         try await report(device, broken("os", expected: ">= 12"))
         var beacon = WireBeacon()
@@ -400,7 +400,7 @@ import WireModel
         #expect(try await notices().map { $0.ended != nil } == [true])
     }
 
-    @Test func bothIncidentsOfOneBeaconShareAWipe() async throws {
+    @Test func `Both incidents of one beacon share a wipe`() async throws {
         try await profile {
             $0.compliance = [rule(consequence: "wipe")]
             $0.detection.consequence = "wipe"
@@ -413,7 +413,7 @@ import WireModel
         #expect(try await notices().count == 2)
     }
 
-    @Test func aFleetThatBreaksARuleTogetherIsOneNoticeMore() async throws {
+    @Test func `A fleet that breaks a rule together is one notice more`() async throws {
         var fleet: [DeviceID] = []
         let unlimited = try await metadata.createEnrollmentToken(organization: "default", maximumUses: nil).token
         for _ in 0..<MetadataService.ownNotices + 5 { fleet.append(try await enroll(token: unlimited).deviceID) }

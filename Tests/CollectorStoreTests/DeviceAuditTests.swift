@@ -9,7 +9,7 @@ import WireModel
     private typealias Limit = AuditRepeatLimit<DeviceID>
     private static let hour = Limit.intervalMicroseconds
 
-    @Test func oneEntryAnHourForEachDeviceAndActionAndTheRestIsCounted() {
+    @Test func `There is one entry an hour for each device and action, and the rest are counted`() {
         var limit = Limit()
         let (one, two) = (DeviceID.random(), DeviceID.random())
         let steps: [(at: Int64, action: AuditEntry.Action, device: DeviceID, expected: Int?)] = [
@@ -26,7 +26,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsRememberedIsBoundedAndMakesRoomByTheHour() {
+    @Test func `What is remembered is bounded and makes room by the hour`() {
         var limit = Limit()
         let reported = (0..<Limit.maximum + 10).count { _ in
             limit.admit(.deviceEnroll, of: .random(), organization: "o", at: 0) != nil
@@ -36,7 +36,7 @@ import WireModel
         #expect(afterAnHour == 0)
     }
 
-    @Test func anOrganizationsStormOfEnrollmentsSilencesNoOther() {
+    @Test func `An organization's storm of enrollments silences no other`() {
         var limit = Limit()
         for _ in 0..<Limit.maximum { _ = limit.admit(.deviceEnroll, of: .random(), organization: "noisy", at: 0) }
         let (noisy, quiet) = (
@@ -46,7 +46,7 @@ import WireModel
         #expect(noisy == nil && quiet == 0)
     }
 
-    @Test func whatADeviceDoesAboutItsIdentityIsToldAsItsOwn() async throws {
+    @Test func `What a device does about its identity is reported as its own`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         let (metadata, created) = try TestRegistry.open(
@@ -88,7 +88,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func anotherOrganizationsTokenIsNotNamedToWhoseDeviceItIs() async throws {
+    @Test func `Another organization's token is not named to the organization of the device`() async throws {
         let directory = try TemporaryDirectory()
         let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
@@ -108,7 +108,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func whatDevicesDoNeverPushesOutWhatPeopleDo() throws {
+    @Test func `What devices do never pushes out what people do`() throws {
         let directory = try TemporaryDirectory()
         let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)

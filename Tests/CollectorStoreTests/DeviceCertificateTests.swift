@@ -36,7 +36,7 @@ import WireModel
         return device.certificates.map { $0.fingerprint[0] }
     }
 
-    @Test func theFirstUseOfOneEndsThoseBeforeItAndNoneAfter() async throws {
+    @Test func `The first use of a certificate ends those before it and none after`() async throws {
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         #expect(try await held(enrolled) == [])
         for number in 1...3 as ClosedRange<UInt8> {
@@ -52,7 +52,7 @@ import WireModel
         #expect(try await held(enrolled) == [2, 3])
     }
 
-    @Test func ofThoseThatAreNotUsedTheNewestFewStayBesideTheOneThatIs() async throws {
+    @Test func `Of the unused certificates, the newest few stay beside the one in use`() async throws {
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         try await metadata.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
         try await metadata.recordCertificateUse(certificate(1).fingerprint, device: enrolled.deviceID)
@@ -62,7 +62,7 @@ import WireModel
         #expect(try await held(enrolled) == [1, 6, 7, 8, 9])
     }
 
-    @Test func whoHasLeftOrIsDeletedHasNone() async throws {
+    @Test func `A device that has left or is deleted has no certificate`() async throws {
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         try await metadata.keepCertificate(certificate(1), device: enrolled.deviceID, reason: "enrollment")
         try await metadata.unenroll(device: enrolled.deviceID)
@@ -74,7 +74,7 @@ import WireModel
     }
 
     /// A device that renews as often as it can must not push out what people did.
-    @Test func whatDevicesDoDoesNotPushOutWhatPeopleDid() async throws {
+    @Test func `What devices do does not push out what people did`() async throws {
         let enrolled = try await metadata.enroll(token: token, request: WireEnrollRequest())
         _ = try await metadata.createPersonToken(name: "someone", role: .viewer, organization: "default")
         await metadata.close()

@@ -37,7 +37,7 @@ import WireModel
     }
 
     @Test(arguments: DeviceQuery.Sort.allCases, [false, true])
-    func pagesOfEveryOrderTellEveryMatchOnceAndInOrder(sort: DeviceQuery.Sort, isDescending: Bool) {
+    func `Pages of every order have every match once and in order`(sort: DeviceQuery.Sort, isDescending: Bool) {
         let devices = (1...200).map { Self.device($0) }
         let index = Self.index(devices)
         var query = DeviceQuery(organization: "default")
@@ -72,7 +72,7 @@ import WireModel
         }
     }
 
-    @Test func wordsAreFoundInEitherCaseInWhateverASearcherKnowsOfADevice() {
+    @Test func `Words are found in either case in whatever a searcher knows of a device`() {
         var beacon = WireBeacon()
         beacon.userEmail = "Ann.Lee@example.com"
         beacon.model = "OptiPlex 7010"
@@ -89,7 +89,7 @@ import WireModel
         #expect(Self.ids(index) { $0.text = "  " }.count == 2)
     }
 
-    @Test func aRenamedDeviceIsListedUnderItsNewestNameAndFoundByBoth() {
+    @Test func `A renamed device is listed under its newest name and found by both`() {
         var beacon = WireBeacon()
         beacon.deviceName = "Aisle-17"
         var renamed = Self.device(4) { $0.beacon = beacon }
@@ -104,7 +104,7 @@ import WireModel
         #expect(renamed.newestName.utf8.count == WireEnrollRequest.textBytes)
     }
 
-    @Test func filtersAreWhatTheNewestRecordsSay() {
+    @Test func `Filters are what the newest records say`() {
         let index = Self.index([Self.device(1), Self.device(2)])
         let id = Self.device(1).id
         var beacon = WireBeacon()
@@ -137,7 +137,7 @@ import WireModel
         #expect(Self.ids(index) { $0.states = [.reporting] }.isEmpty)
     }
 
-    @Test func adoptionCountsWhatDevicesSayTheyRun() {
+    @Test func `Adoption counts what devices say they run`() {
         let index = Self.index((1...8).map { Self.device($0) } + [Self.device(9) { $0.revoked = 1 }])
         for number in 1...3 {
             #expect(index.record(DeviceObservation(at: 1, profileRevision: 5), of: Self.device(number).id))
@@ -148,7 +148,7 @@ import WireModel
                 == [" - 3", " 5 3", "com.example.shop - 2"])
     }
 
-    @Test func testDevicesCountInTheAdoptionOnlyIfTheyAreAskedFor() {
+    @Test func `Test devices count in the adoption only if they are asked for`() {
         let index = Self.index([Self.device(1), Self.device(11), Self.device(22)])
         func devices(withTest: Bool) -> Int {
             index.adoption(organization: "default", withTest: withTest).reduce(0) { $0 + $1.devices }
@@ -198,7 +198,7 @@ import WireModel
         return query
     }
 
-    @Test func everyCountOfAFacetIsTheLengthOfTheListThatItsValueSelects() {
+    @Test func `Every count of a facet is the length of the list that its value selects`() {
         let devices = Self.variousDevices(180)
         let index = Self.index(devices)
         /// As many values as the list of all devices has, each counted by the list with that filter.
@@ -240,7 +240,7 @@ import WireModel
         #expect(index.facets(DeviceQuery(), at: Self.now).state.values.count > 3, "the devices differ")
     }
 
-    @Test func aFacetOfVeryManyValuesTellsTheMostFrequentAndCountsTheOthers() {
+    @Test func `A facet of very many values shows the most frequent and counts the others`() {
         let index = Self.index(
             (0..<500).map { number in
                 Self.device(number + 1) { row in
@@ -255,7 +255,7 @@ import WireModel
         #expect(facet.furtherValues == 150 && facet.furtherDevices == 150)
     }
 
-    @Test func whatNoDeviceHasAnyMoreIsForgotten() {
+    @Test func `What no device has any more is forgotten`() {
         let index = Self.index(Self.variousDevices(50))
         for round in 1...20 {
             for device in Self.variousDevices(50) {

@@ -99,7 +99,7 @@ import WireModel
 
     // MARK: Exactly once
 
-    @Test(.aboutFiles) func eachDeviceHasTheActionOnceWhereverTheCollectorIsCutOff() async throws {
+    @Test(.aboutFiles) func `Each device has the action once, wherever the collector is cut off`() async throws {
         let count = MetadataService.deviceJobBatch * 2 + 20
         let devices = try await devices(count)
         let job = try await begin(sendBeacon())
@@ -130,7 +130,7 @@ import WireModel
         #expect(metadata.openCommands(of: open, at: clock.now()).count == 1, "it is given with the next answer")
     }
 
-    @Test(.aboutFiles) func aJobThatWasNotWrittenDownWholeIsUndoneAtTheNextStart() async throws {
+    @Test(.aboutFiles) func `A job that was not written down whole is undone at the next start`() async throws {
         let devices = try await devices(3)
         let job = try await begin(.revoke(closingToken: false))
         await metadata.close()
@@ -145,7 +145,7 @@ import WireModel
         await restarted.close()
     }
 
-    @Test func aJobOfManyDevicesIsWrittenDownInPartsAndReadInPages() async throws {
+    @Test func `A job of many devices is written down in parts and read in pages`() async throws {
         try insertDevices(12_000)
         let job = try await begin(.reinstate)
         #expect(job.devices == 12_000 && job.state == .running)
@@ -160,7 +160,7 @@ import WireModel
 
     // MARK: What becomes of devices
 
-    @Test func theResultOfEachDeviceSaysWhyItWasRefused() async throws {
+    @Test func `The result of each device says why it was refused`() async throws {
         let devices = try await devices(4)
         try await metadata.unenroll(device: devices[0].deviceID)
         _ = try await metadata.revokeDevice(devices[1].deviceID, organization: nil, by: .commandLine)
@@ -184,7 +184,7 @@ import WireModel
         #expect(try await results(job, .waiting).isEmpty)
     }
 
-    @Test func devicesAreRevokedReinstatedAndDeletedAsSingleOnesAre() async throws {
+    @Test func `Devices are revoked, reinstated and deleted as single ones are`() async throws {
         let devices = try await devices(3)
         func admitted(_ device: EnrollResult) async throws -> Bool {
             if case .device = try await metadata.authenticateDevice(credential: device.credential) {
@@ -207,7 +207,7 @@ import WireModel
             try await metadata.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.id) == [devices[2].deviceID])
     }
 
-    @Test func doNotDisturbIsDecidedWhereTheProfileAllowsIt() async throws {
+    @Test func `Do not disturb is decided where the profile allows it`() async throws {
         let devices = try await devices(2)
         let refused = try await begin(.doNotDisturb(true))
         try await Self.finish(refused, metadata)
@@ -223,7 +223,7 @@ import WireModel
         }
     }
 
-    @Test func whatDestroysIsNotDoneToALaterEnrollment() async throws {
+    @Test func `Destructive actions are not applied to a later enrollment`() async throws {
         var devices = try await devices(2)
         let wipe = try await begin(
             .command(.enterpriseWipe(WireEnterpriseWipe()), expires: clock.now() + 60_000_000))
@@ -240,7 +240,7 @@ import WireModel
         #expect(try await metadata.device(devices[1].deviceID, organization: nil) == nil)
     }
 
-    @Test func aDeviceOfAnotherOrganizationIsNeverReached() async throws {
+    @Test func `A device of another organization is never reached`() async throws {
         let devices = try await devices(1)
         try await metadata.createOrganization("west", by: .commandLine)
         let job = try await begin(.delete, [devices[0].deviceID], organization: "west")
@@ -253,7 +253,7 @@ import WireModel
 
     // MARK: Room for commands
 
-    @Test func aJobWaitsForRoomAndRefusesWhatItCannotIssueInTime() async throws {
+    @Test func `A job waits for room and refuses what it cannot issue in time`() async throws {
         let devices = try await devices(3)
         var other = WireCommand()
         (other.id, other.expires) = (Data([1]), clock.now() + 1_000_000_000)
@@ -285,7 +285,7 @@ import WireModel
 
     // MARK: The job itself
 
-    @Test func oneKeyBeginsOneJobAndConfirmationsNameActionAndDevices() async throws {
+    @Test func `One key begins one job, and confirmations name action and devices`() async throws {
         let devices = try await devices(2)
         let job = try await begin(.reinstate, key: "k")
         #expect(try await begin(.reinstate, key: "k").id == job.id)
@@ -308,7 +308,7 @@ import WireModel
         #expect(later.confirmation(of: .delete) != all.confirmation(of: .delete), "in another enrollment")
     }
 
-    @Test func aCancelledJobComesToNoFurtherDevice() async throws {
+    @Test func `A cancelled job comes to no further device`() async throws {
         let devices = try await devices(MetadataService.deviceJobBatch + 5)
         let job = try await begin(sendBeacon())
         #expect(try await metadata.workOff(deviceJob: job.row, explaining: Self.explain) == .goesOn)
@@ -325,7 +325,7 @@ import WireModel
         #expect(try await metadata.runningDeviceJobs().isEmpty)
     }
 
-    @Test func anOrganizationHasSoManyUnfinishedJobsAndNoMore() async throws {
+    @Test func `An organization has a bounded number of unfinished jobs`() async throws {
         _ = try await devices(1)
         for _ in 0..<MetadataService.unfinishedDeviceJobs { _ = try await begin(.reinstate, organization: "default") }
         await #expect(throws: DeviceJobError.tooMany(limit: MetadataService.unfinishedDeviceJobs)) {
@@ -339,7 +339,7 @@ import WireModel
         #expect(try await metadata.deviceJob(own.id, organization: "default") == nil)
     }
 
-    @Test func theTrailTellsOfTheJobAndOfEachDevice() async throws {
+    @Test func `The trail has the job and each device`() async throws {
         _ = try await devices(2)
         let job = try await begin(.revoke(closingToken: false), organization: "default")
         try await Self.finish(job, metadata)
@@ -351,7 +351,7 @@ import WireModel
         #expect(trail.map(\.actor.job) == [nil, job.id.description, job.id.description, nil])
     }
 
-    @Test func entriesOfJobsDisplaceNothingElse() throws {
+    @Test func `Entries of jobs displace nothing else`() throws {
         let connection = try TestRegistry.session(directory: directory.path)
         let table = AuditTable(connection: connection)
         func entry(_ job: String?) -> AuditEntry {
@@ -374,7 +374,7 @@ import WireModel
 
     // MARK: Keeping
 
-    @Test func endedJobsAreKeptWithinTheirLimits() async throws {
+    @Test func `Ended jobs are kept within their limits`() async throws {
         let old = ManualStoreClock.start - MetadataService.keptDeviceJobMicroseconds
         let connection = try TestRegistry.session(directory: directory.path)
         func insert(_ count: Int, organization: String, devices: Int = 1, ended: Int64?) throws(StoreError) {
@@ -411,7 +411,7 @@ import WireModel
         #expect(orphans == 0)
     }
 
-    @Test(.aboutFiles) func aRestoredCollectorGoesOnWithNoJob() async throws {
+    @Test(.aboutFiles) func `A restored collector goes on with no job`() async throws {
         let devices = try await devices(1)
         let job = try await begin(.delete)
         await metadata.close()

@@ -6,12 +6,12 @@ import WireModel
 @testable import CollectorStore
 
 @Suite struct DirectoryChunkStoreTests {
-    @Test func theDirectoryDoesWhatEveryChunkStoreMust() throws {
+    @Test func `The directory does what every chunk store must`() throws {
         let directory = try TemporaryDirectory()
         try ChunkStoreConformance { DirectoryChunkStore(directory: DataDirectory(path: directory.path)) }.run()
     }
 
-    @Test func theDirectoryTellsOfUnfinishedFilesAndStrangersApart() throws {
+    @Test func `The directory distinguishes unfinished files and strangers`() throws {
         let directory = try TemporaryDirectory()
         let data = DataDirectory(path: directory.path)
         try data.prepare()

@@ -7,7 +7,7 @@ import WireModel
 
 /// On a small file system of its own; only where this process may mount one.
 @Suite(.enabled(if: geteuid() == 0, "needs to mount a file system")) struct DiskFullTests {
-    @Test func aFullDiskAnswersUnavailableKeepsTheMarksAndRecovers() async throws {
+    @Test func `A full disk answers unavailable, keeps the marks and recovers`() async throws {
         let directory = try TemporaryDirectory()
         guard mount("tmpfs", directory.path, "tmpfs", 0, "size=1m") == 0 else { return }
         defer { umount2(directory.path, Int32(MNT_DETACH)) }
@@ -43,7 +43,7 @@ import WireModel
         #expect(report.isWhole && report.records == device.last, "\(report.findings)")
     }
 
-    @Test func whatTakesTheRoomCanBeRemovedFromAFullDisk() async throws {
+    @Test func `What uses up the room can be removed from a full disk`() async throws {
         let directory = try TemporaryDirectory()
         guard mount("tmpfs", directory.path, "tmpfs", 0, "size=48m") == 0 else { return }
         defer { umount2(directory.path, Int32(MNT_DETACH)) }

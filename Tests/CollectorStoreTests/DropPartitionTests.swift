@@ -24,7 +24,7 @@ import WireModel
         return (store, device)
     }
 
-    @Test func marksAndCountsSurviveTheFile() async throws {
+    @Test func `Marks and counts survive the file`() async throws {
         var (store, device) = try await filled()
         try await store.drop(Partition(day: try day("2026-03-01"), stream: .sample))
         #expect(directory.days == ["2026-03-02", "2026-03-03"])
@@ -54,7 +54,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aRemovedNameIsNeverUsedAgain() async throws {
+    @Test func `A removed name is never used again`() async throws {
         var (store, device) = try await filled()
         for name in ["2026-03-01", "2026-03-02", "2026-03-03"] {
             try await store.drop(Partition(day: try day(name), stream: .sample))
@@ -75,7 +75,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func onlyTheOldestCanGo() async throws {
+    @Test func `Only the oldest can be removed`() async throws {
         let (store, _) = try await filled()
         let middle = try day("2026-03-02")
         await #expect {
@@ -87,7 +87,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aRemovalCutShortIsFinishedAtTheNextOpening() async throws {
+    @Test func `A removal cut short is finished at the next opening`() async throws {
         let (store, device) = try await filled()
         let file = directory.recordFile("2026-03-01")
         let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -106,7 +106,7 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func aClosureSurvivesAndRemovedPointsAreUnknown() async throws {
+    @Test func `A closure survives, and removed points are unknown`() async throws {
         let (store, device) = try await filled()
         try await store.drop(Partition(day: try day("2026-03-01"), stream: .sample))
         func match(_ number: UInt64, link: ChainLink?) async throws -> ClosedStream.Match? {

@@ -31,7 +31,7 @@ import WireModel
         if case .device = try await metadata.authenticateDevice(credential: credential) { true } else { false }
     }
 
-    @Test func askedAgainItIsTheSameDeviceWithAFreshCredentialAndNoSecondUse() async throws {
+    @Test func `Asked again, it is the same device with a fresh credential and no second use`() async throws {
         let token = try await token(uses: 1)
         let first = try await metadata.enroll(token: token.token, request: request())
         try await metadata.checkEnrollmentToken(token.token)
@@ -50,7 +50,7 @@ import WireModel
         }
     }
 
-    @Test func anotherRequestMachineOrTokenIsAnotherDevice() async throws {
+    @Test func `Another request, machine or token is another device`() async throws {
         let (one, other) = (try await token(), try await token())
         let first = try await metadata.enroll(token: one.token, request: request())
         let ids = [
@@ -63,7 +63,7 @@ import WireModel
         #expect(try await isKnown(first.credential))
     }
 
-    @Test func aWeekLaterItIsANewRequest() async throws {
+    @Test func `A week later it is a new request`() async throws {
         let token = try await token()
         let first = try await metadata.enroll(token: token.token, request: request())
         clock.advance(seconds: 7 * 86_400 - 1)
@@ -72,7 +72,7 @@ import WireModel
         #expect(try await metadata.enroll(token: token.token, request: request()).deviceID != first.deviceID)
     }
 
-    @Test func withoutARequestIdEveryRequestIsNew() async throws {
+    @Test func `Without a request ID, every request is new`() async throws {
         let token = try await token()
         var plain = request()
         plain.requestID = Data()
@@ -80,7 +80,7 @@ import WireModel
         #expect(try await metadata.enroll(token: token.token, request: plain).deviceID != first.deviceID)
     }
 
-    @Test func reEnrollmentIsAnotherEnrollmentOfTheSameDeviceAndItsRepeatTheSame() async throws {
+    @Test func `Re-enrollment is another enrollment of the same device, and its repeat is the same`() async throws {
         let token = try await token()
         let first = try await metadata.enroll(token: token.token, request: request())
         let second = try await metadata.enroll(token: token.token, request: request(2, previous: first))
@@ -89,7 +89,7 @@ import WireModel
         #expect(third.enrollmentID == second.enrollmentID && third.deviceKept && third.deviceID == first.deviceID)
     }
 
-    @Test func aDeviceThatLeftIsNotBroughtBackByARepeat() async throws {
+    @Test func `A device that left is not brought back by a repeat`() async throws {
         let token = try await token()
         let first = try await metadata.enroll(token: token.token, request: request())
         try await metadata.unenroll(device: first.deviceID)
@@ -121,7 +121,7 @@ import WireModel
         #expect(!notices.rows.contains { $0.code == .deviceReplaced })
     }
 
-    @Test func aRevokedTokenIsRefusedForARepeatToo() async throws {
+    @Test func `A revoked token is refused for a repeat, too`() async throws {
         let token = try await token()
         _ = try await metadata.enroll(token: token.token, request: request())
         try await metadata.revokeToken(token.id)
@@ -130,7 +130,7 @@ import WireModel
         }
     }
 
-    @Test func longTextsAreCutAtACharactersEnd() async throws {
+    @Test func `Long texts are cut at the end of a character`() async throws {
         var long = request()
         long.deviceName = "a" + String(repeating: "ü", count: 10_000)
         long.application = String(repeating: "x", count: 255)

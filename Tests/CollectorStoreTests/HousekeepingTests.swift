@@ -20,15 +20,17 @@ import WireModel
     ]
 
     @Test(arguments: looks)
-    func aDiskIsLowBelowItsThresholdAndEnoughATenthAbove(former: DiskState?, free: UInt64, expected: DiskState) {
+    func `A disk is low below its threshold and has enough a tenth above`(
+        former: DiskState?, free: UInt64, expected: DiskState
+    ) {
         #expect(DiskState.next(after: former, freeBytes: free, lowBytes: 100) == expected)
     }
 
-    @Test func aThresholdOfNothingIsNeverReached() {
+    @Test func `A threshold of nothing is never reached`() {
         #expect(DiskState.next(after: .low, freeBytes: 0, lowBytes: 0) == .enough)
     }
 
-    @Test(.aboutFiles) func itLooksAtTheStartAndThenAgainAndAgainAndRemovesEveryHour() async throws {
+    @Test(.aboutFiles) func `It looks at the start, then again and again, and removes every hour`() async throws {
         let store = try SQLiteRecordStore.open(directory, clock: clock)
         var device = ScriptedDevice()
         func send() async throws {
@@ -79,7 +81,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func whatHappensToDevicesIsANoticeOfTheirOrganization() async throws {
+    @Test func `What happens to devices is a notice of their organization`() async throws {
         let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let known = try await metadata.enroll(

@@ -9,7 +9,7 @@ import WireModel
 @testable import CollectorStore
 
 @Suite(.eachRegistry) struct LogArchiveTests {
-    @Test(.aboutFiles) func whatWasAnsweredIsThereAfterEveryEnd() async throws {
+    @Test(.aboutFiles) func `What was answered is there after every end`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         let chunk = try LogDevice.chunk(segment: 1, 1...500)
@@ -26,7 +26,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whatACrashBeforeTheRowLeavesIsRemovedOrTakesItsPlaceWhenItComesAgain() async throws {
+    @Test func `What a crash before the row leaves is removed, or reused when it comes again`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         let (kept, lost) = (try LogDevice.chunk(segment: 1, 1...50), try LogDevice.chunk(segment: 2, 1...50))
@@ -56,7 +56,7 @@ import WireModel
     }
 
     /// The archive holds its own lock while it looks.
-    @Test func theCollectorsOwnLockIsNoStranger() async throws {
+    @Test func `The collector's own lock is not a stranger`() async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         #expect(FileManager.default.fileExists(atPath: directory.path + "/chunks/lock"))
@@ -66,7 +66,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whatIsNotTheCollectorsIsLeftAloneAtAStart() async throws {
+    @Test func `What is not the collector's is left alone at a start`() async throws {
         let (directory, elsewhere, device) = (try TemporaryDirectory(), try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
@@ -98,7 +98,7 @@ import WireModel
         await reopened.close()
     }
 
-    @Test func aCrashBetweenDeletingAndRemovingLeavesNoFile() async throws {
+    @Test func `A crash between deleting and removing leaves no file`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
@@ -109,7 +109,7 @@ import WireModel
         #expect(directory.chunkFiles.isEmpty)
     }
 
-    @Test func whatWasDeletedIsRememberedByItsUploadAndItsChunksForSixtyDays() async throws {
+    @Test func `What was deleted is remembered by its upload and its chunks for 60 days`() async throws {
         let (directory, device, clock) = (try TemporaryDirectory(), LogDevice(), ManualStoreClock())
         let archive = try LogArchive.open(directory, clock: clock)
         let chunk = try LogDevice.chunk(segment: 1, 1...50)
@@ -136,7 +136,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func anotherProcessCannotHoldTheSameChunks() async throws {
+    @Test func `Another process cannot hold the same chunks`() async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         #expect(throws: StoreError.self) { try LogArchive.open(directory) }
@@ -144,7 +144,7 @@ import WireModel
         await (try LogArchive.open(directory)).close()
     }
 
-    @Test(.aboutFiles) func verifyNamesChunksThatAreMissingOrAlteredAndCountsThatDiffer() async throws {
+    @Test(.aboutFiles) func `Verify names missing or altered chunks, and counts that differ`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         for segment in 1...3 {
@@ -167,7 +167,7 @@ import WireModel
         #expect(report.chunks == 2)
     }
 
-    @Test func aChunkThatWasAlteredOnDiskBreaksTheAnswerOff() async throws {
+    @Test func `A chunk that was altered on disk breaks the answer off`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
@@ -183,7 +183,7 @@ import WireModel
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs to mount a file system"))
-    func aFullDiskRefusesTheChunkAndLeavesNothingHalf() async throws {
+    func `A full disk refuses the chunk and leaves nothing half-written`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         guard mount("tmpfs", directory.path, "tmpfs", 0, "size=2m") == 0 else { return }
         defer { umount2(directory.path, Int32(MNT_DETACH)) }
@@ -205,7 +205,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func chunksAreRefusedBeforeTheDiskIsFull() async throws {
+    @Test func `Chunks are refused before the disk is full`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         var configuration = LogArchive.Configuration()
         configuration.leastFreeBytes = .max
@@ -235,7 +235,7 @@ import WireModel
 
     // MARK: Reading
 
-    @Test func manySegmentsAtTheSameTimeAreMergedInBoundedMemory() async throws {
+    @Test func `Many segments at the same time are merged in bounded memory`() async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         // 40 devices that say 60 KB each in the same hour: 2.4 MB together, of which 200 KB may be held.
@@ -265,7 +265,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whatCannotMatchIsNotInflated() async throws {
+    @Test func `What cannot match is not inflated`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...20_000, padding: 100)], to: archive)
@@ -282,7 +282,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func aLogOf200MegabytesIsToldInBoundedMemory() async throws {
+    @Test func `A log of 200 MB is reported in bounded memory`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         // 40 chunks of 5 MB, the same lines at numbers and times of their own: little to compute, all of it to be

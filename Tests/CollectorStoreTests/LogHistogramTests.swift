@@ -56,7 +56,7 @@ import WireModel
     ]
 
     @Test(arguments: queries, [7, 60, 1000, 100_000] as [Int64])
-    func exactCountsAreThoseOfTheLines(_ query: LogQuery, _ step: Int64) async throws {
+    func `Exact counts are those of the lines`(_ query: LogQuery, _ step: Int64) async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         try await Self.fill(archive)
@@ -68,7 +68,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func withoutALookAtTheTextSumsAreNearlyRight() async throws {
+    @Test func `Without a look at the text, sums are nearly right`() async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         try await Self.fill(archive)
@@ -87,7 +87,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whatIsWithinOneBucketIsExactWithoutALookAtTheText() async throws {
+    @Test func `What is within one bucket is exact without a look at the text`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         for segment in 1...5 as ClosedRange<UInt64> {
@@ -105,7 +105,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whatTheBoundLeavesOutIsSaidAndNotCounted() async throws {
+    @Test func `What the bound leaves out is reported and not counted`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         for segment in 1...6 as ClosedRange<UInt64> {
@@ -140,7 +140,9 @@ import WireModel
             (0...99, 10, [10, 0]), (50...149, 100, [50, 50]), (0...199, 3, [2, 1]), (-100...99, 10, [5, 0]),
             (100...1099, 10, [0, 1]), (200...300, 10, [0, 0]), (7...7, 9, [9, 0]),
         ] as [(ClosedRange<Int64>, Int, [Int])])
-    func linesAreSpreadEvenlyAndNoneIsLostOrDoubled(_ times: ClosedRange<Int64>, _ count: Int, _ expected: [Int]) {
+    func `Lines are spread evenly, and none is lost or doubled`(
+        _ times: ClosedRange<Int64>, _ count: Int, _ expected: [Int]
+    ) {
         var histogram = LogHistogram(LogBuckets(from: 0, to: 200, step: 100))
         histogram.spread(count, .warning, over: times)
         #expect(histogram.counts[1] == expected && histogram.counts[0] == [0, 0])
@@ -148,7 +150,7 @@ import WireModel
 
     // MARK: Facets
 
-    @Test func facetsCountWhatElseCouldBeChosen() async throws {
+    @Test func `Facets count what else could be chosen`() async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         var devices = [LogDevice(), LogDevice()]

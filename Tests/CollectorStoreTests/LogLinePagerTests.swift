@@ -59,7 +59,7 @@ import WireModel
     }
 
     @Test(arguments: [3, 100, 1000], LogLineOrder.allCases)
-    func pagesHaveEveryLineOnceInTheirOrder(_ limit: Int, _ order: LogLineOrder) async throws {
+    func `Pages have every line once in their order`(_ limit: Int, _ order: LogLineOrder) async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         let expected = try await Self.fill(archive).sorted { order.precedes($0, $1) }
@@ -71,7 +71,7 @@ import WireModel
 
     /// However little a page may read, hold or look through, nothing is left out.
     @Test(arguments: [(1, 1 << 20, 20_000), (16 << 20, 1000, 20_000), (1, 1, 2), (16 << 20, 1 << 20, 2)])
-    func boundsCutPagesAndNoLines(_ scannedBytes: Int, _ pageBytes: Int, _ runs: Int) async throws {
+    func `Bounds cut pages and no lines`(_ scannedBytes: Int, _ pageBytes: Int, _ runs: Int) async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         // One after the other, so that every run begins at a time of its own.
@@ -97,7 +97,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whatOverlapsBeyondTheBoundIsRefusedAndNotToldInPart() async throws {
+    @Test func `What overlaps beyond the bound is refused and not returned in part`() async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         for _ in 0..<10 { try await LogDevice().upload([try LogDevice.chunk(segment: 1, 1...300)], to: archive) }
@@ -114,7 +114,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func aLogOf200MegabytesOpensAtOnceAndIsSearchedPageByPage() async throws {
+    @Test func `A log of 200 MB opens at once and is searched page by page`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         // 40 chunks of 5 MB; each line of 64 KB is a stretch of its own.
@@ -152,7 +152,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func aLineIsToldWithWhatBelongsToIt() async throws {
+    @Test func `A line is shown with what belongs to it`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         let long = String(repeating: "é", count: 40_000)
@@ -171,7 +171,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func aChunkThatWasAlteredOnDiskIsAnError() async throws {
+    @Test func `A chunk that was altered on disk is an error`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
@@ -190,7 +190,7 @@ import WireModel
 
     // MARK: Arrival
 
-    @Test func whatArrivesIsToldOnceHoweverLittleAtATime() async throws {
+    @Test func `What arrives is reported once, however little at a time`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         try await device.upload([try LogDevice.chunk(segment: 1, 1...50)], to: archive)
@@ -223,7 +223,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func whoFollowsMissesNothingWhenTheNewestLogsAreDeleted() async throws {
+    @Test func `A follower misses nothing when the newest logs are deleted`() async throws {
         let (directory, device) = (try TemporaryDirectory(), LogDevice())
         let archive = try LogArchive.open(directory)
         for segment in 1...3 as ClosedRange<UInt64> {
@@ -243,7 +243,7 @@ import WireModel
 
     // MARK: Context
 
-    @Test func theContextOfALineIsOfItsLogAloneAndOfAllLevels() async throws {
+    @Test func `The context of a line is from its log alone and of all levels`() async throws {
         let (directory, other) = (try TemporaryDirectory(), LogDevice())
         var device = LogDevice()
         let archive = try LogArchive.open(directory)
@@ -273,7 +273,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func anIDIsReadBackFromItsBytesAlone() {
+    @Test func `An ID is read back from its bytes alone`() {
         let line = LogLineID(time: Self.start, device: .random(), epoch: .random(), number: 18_000_000_000)
         #expect(LogLineID(line.data) == line && line.data.count == 48)
         #expect(LogLineID(line.data.dropLast()) == nil && LogLineID(line.data + [0]) == nil && LogLineID(Data()) == nil)

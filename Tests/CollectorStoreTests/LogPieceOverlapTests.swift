@@ -30,7 +30,7 @@ import WireModel
             ([1...10, 5...14], [3, 3], [.part(1), .part(0.4)]),
             ([1...10, 12...30, 8...12], [nil, nil, 2], [.part(1), .part(18.0 / 19), .part(0.4)]),
         ] as [([ClosedRange<UInt64>], [UInt32?], [LogPieceOverlap.Share])])
-    func linesInSeveralPiecesAreFoundByTheirNumbers(
+    func `Lines in several pieces are found by their numbers`(
         _ numbers: [ClosedRange<UInt64>], _ lines: [UInt32?], _ expected: [LogPieceOverlap.Share]
     ) throws {
         let pieces = try zip(numbers, lines).map { try Self.piece($0, lines: $1) }

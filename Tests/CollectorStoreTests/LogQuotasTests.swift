@@ -32,7 +32,7 @@ import WireModel
         } catch let error as UploadError { return error }
     }
 
-    @Test func aDeviceHasABoundedNumberOfNames() async throws {
+    @Test func `A device has a bounded number of names`() async throws {
         let archive = try archive { $0.applicationsPerDevice = 3 }
         let device = LogDevice()
         for name in ["a", "b", "c", "a"] { #expect(try await fault(device, name, in: archive) == nil) }
@@ -50,7 +50,7 @@ import WireModel
         later.shutDown()
     }
 
-    @Test func anOrganizationHasABoundedNumberOfNamesAndIsToldSo() async throws {
+    @Test func `An organization has a bounded number of names and is told so`() async throws {
         let archive = try archive { $0.applicationsPerOrganization = 3 }
         for name in ["a", "b", "c"] { #expect(try await fault(LogDevice(), name, in: archive) == nil) }
         #expect(try await fault(LogDevice(), "d", in: archive) == .tooManyApplications(ofDevice: false, limit: 3))
@@ -70,7 +70,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func aDeviceHasAQuotaOverAllNames() async throws {
+    @Test func `A device has a quota over all names`() async throws {
         let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
         let archive = try archive {
             $0.deviceBytes = 2 * bytes
@@ -95,7 +95,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func anApplicationsQuotaIsRaisedAndReturned() async throws {
+    @Test func `An application's quota is raised and returned`() async throws {
         let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
         let archive = try archive {
             $0.applicationBytes = bytes
@@ -133,7 +133,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test func anOrganizationHasAQuotaOverAllNames() async throws {
+    @Test func `An organization has a quota over all names`() async throws {
         let bytes = try LogDevice.chunk(segment: 1, 1...20).text.count
         let archive = try archive { $0.organizationBytes = 3 * bytes + 1 }
         for name in ["a", "b", "c"] { #expect(try await fault(LogDevice(), name, in: archive) == nil) }

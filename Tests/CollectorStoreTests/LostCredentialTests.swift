@@ -59,7 +59,7 @@ import WireModel
         if case .device = try await metadata.authenticateDevice(credential: credential) { true } else { false }
     }
 
-    @Test func aDeviceThatEnrolledSinceTheBackupKeepsItsIdByItsCredential() async throws {
+    @Test func `A device that enrolled since the backup keeps its ID by its credential`() async throws {
         let (live, first) = try open("live")
         let token = try #require(first)
         try await takeBackup(of: "live", to: "backup")
@@ -89,7 +89,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aDeviceThatRenewedItsCredentialTwiceSinceTheBackupKeepsItsId() async throws {
+    @Test func `A device that renewed its credential twice since the backup keeps its ID`() async throws {
         let (live, first) = try open("live")
         let token = try #require(first)
         let device = try await live.enroll(token: token, request: request())
@@ -117,7 +117,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func whoIsRevokedOrDeletedStaysOutWhateverItProves() async throws {
+    @Test func `A revoked or deleted device stays out, whatever it proves`() async throws {
         let (live, first) = try open("live")
         let token = try #require(first)
         let known = try await live.enroll(token: token, request: request())
@@ -138,7 +138,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aSecondRestoreFromTheSameBackupKnowsWhatTheFirstIssued() async throws {
+    @Test func `A second restore from the same backup knows what the first issued`() async throws {
         let (live, first) = try open("live")
         let token = try #require(first)
         try await takeBackup(of: "live", to: "backup")
@@ -152,7 +152,7 @@ import WireModel
     }
 
     /// What the key of a stolen backup opens.
-    @Test func aStolenKeyOpensNothingWithoutARestoreAndNothingWithANewKey() async throws {
+    @Test func `A stolen key opens nothing without a restore and nothing with a new key`() async throws {
         let (live, first) = try open("live")
         let token = try #require(first)
         try await takeBackup(of: "live", to: "backup")

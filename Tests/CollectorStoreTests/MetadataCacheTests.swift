@@ -8,7 +8,7 @@ struct MetadataCacheTests {
         MetadataCache(limit: limit) { key, _ in key.first ?? " " }
     }
 
-    @Test func aGroupIsRemovedAndTheOthersStay() {
+    @Test func `A group is removed, and the others stay`() {
         let cache = Self.cache()
         for (value, key) in ["a1", "a2", "b1"].enumerated() { cache.insert(value, for: key, readAt: cache.generation) }
         cache.remove("a")
@@ -18,7 +18,7 @@ struct MetadataCacheTests {
         #expect(cache["a1"] == nil && cache["b1"] == nil)
     }
 
-    @Test func everythingIsRemovedAtOnce() {
+    @Test func `Everything is removed at once`() {
         let cache = Self.cache()
         for key in ["a1", "b1"] { cache.insert(1, for: key, readAt: cache.generation) }
         let generation = cache.generation
@@ -27,7 +27,7 @@ struct MetadataCacheTests {
         #expect(cache["a1"] == nil && cache["b1"] == nil)
     }
 
-    @Test func aRowThatWasReadBeforeARemovalDoesNotReturn() {
+    @Test func `A row that was read before a removal does not return`() {
         let cache = Self.cache()
         let generation = cache.generation
         cache.remove("a")
@@ -35,7 +35,7 @@ struct MetadataCacheTests {
         #expect(cache["a1"] == nil)
     }
 
-    @Test func aFullCacheStartsAgain() {
+    @Test func `A full cache starts again`() {
         let cache = Self.cache(limit: 2)
         for key in ["a1", "a2", "a3"] { cache.insert(1, for: key, readAt: cache.generation) }
         #expect(cache["a1"] == nil && cache["a2"] == nil && cache["a3"] == 1)

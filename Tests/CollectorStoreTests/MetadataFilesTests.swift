@@ -21,7 +21,7 @@ import WireModel
     }
 
     /// Tokens and credentials are nowhere else: it says which command makes a directory that has them.
-    @Test(arguments: ["head", "page"]) func aDamagedDatabaseNamesTheWayBack(_ place: String) async throws {
+    @Test(arguments: ["head", "page"]) func `A damaged database names the way back`(_ place: String) async throws {
         let (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
         for number in 0..<200 {
             _ = try await metadata.createPersonToken(name: "ann \(number)", role: .viewer, organization: nil)
@@ -46,7 +46,7 @@ import WireModel
         }
     }
 
-    @Test func aDatabaseThatGoesUnderARunningCollectorIsNoticed() async throws {
+    @Test func `A database that disappears under a running collector is noticed`() async throws {
         let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -76,7 +76,9 @@ import WireModel
         await metadata.close()
     }
 
-    @Test(arguments: [false, true]) func recordsWithoutTheirDatabaseAreNotGivenANewOne(emptied: Bool) async throws {
+    @Test(arguments: [false, true]) func `Records without their database are not given a new one`(emptied: Bool)
+        async throws
+    {
         _ = try await filled()
         let path = directory.path + "/collector.sqlite"
         try FileManager.default.removeItem(atPath: path)
@@ -93,7 +95,7 @@ import WireModel
         #expect(FileManager.default.fileExists(atPath: directory.recordFile("2026-03-01")))
     }
 
-    @Test func aRecordFileThatGoesOrIsEmptiedIsFoundEvenIfItIsTheOnlyOne() async throws {
+    @Test func `A record file that disappears or is emptied is found, even if it is the only one`() async throws {
         _ = try await filled()
         #expect(try await directory.verify().isWhole)
         let file = directory.recordFile("2026-03-01")
@@ -107,7 +109,7 @@ import WireModel
         #expect(try await directory.verify().findings.map(\.code) == [.missing])
     }
 
-    @Test func rowsTakenOutTogetherWithTheirMarkAreFound() async throws {
+    @Test func `Rows removed together with their mark are found`() async throws {
         _ = try await filled()
         try directory.execute("DELETE FROM slice; DELETE FROM chain", on: directory.recordFile("2026-03-01"))
         #expect(try await directory.verify().findings.map(\.code) == [.missing])

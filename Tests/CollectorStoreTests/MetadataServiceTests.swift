@@ -37,7 +37,7 @@ import WireModel
         } catch { return error }
     }
 
-    @Test func theFirstStartMakesIdsTokensAndTheDefaultProfileOnce() async throws {
+    @Test func `The first start makes IDs, tokens and the default profile once`() async throws {
         let person = try #require(try await metadata.authenticatePerson(token: first.administratorToken))
         #expect(person.role == .administrator && person.organization == nil)
         let given = try await metadata.deviceProfile(of: ProfileScope(organization: "default"))
@@ -58,7 +58,7 @@ import WireModel
         await again.close()
     }
 
-    @Test(.aboutFiles) func tokensThatCouldNotBeDeliveredWereNeverMade() async throws {
+    @Test(.aboutFiles) func `Tokens that could not be delivered were never made`() async throws {
         let directory = try TemporaryDirectory()
         #expect(throws: StoreError(.io, "no paper")) {
             try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) {
@@ -79,13 +79,13 @@ import WireModel
         await metadata.close()
     }
 
-    @Test(.aboutFiles) func aSecondProcessGetsInUse() throws {
+    @Test(.aboutFiles) func `A second process is told that the directory is in use`() throws {
         #expect { try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger) } throws: {
             ($0 as? StoreError)?.code == .inUse
         }
     }
 
-    @Test func anEnrolledDeviceIsKnownByItsCredentialAlone() async throws {
+    @Test func `An enrolled device is known by its credential alone`() async throws {
         let result = try await metadata.enroll(token: first.enrollmentToken, request: request())
         #expect(!result.deviceKept && result.organization == "default" && result.profileRevision == 1)
         for _ in 0..<2 {
@@ -99,7 +99,7 @@ import WireModel
         #expect(try await metadata.authenticateDevice(credential: first.enrollmentToken) == .unknown)
     }
 
-    @Test func reEnrollmentKeepsTheIdOnlyWithTheRightCredential() async throws {
+    @Test func `Re-enrollment keeps the ID only with the right credential`() async throws {
         let old = try await metadata.enroll(token: first.enrollmentToken, request: request())
         #expect(await fault(first.enrollmentToken, request(old.deviceID)) == .deviceConflict)
         #expect(await fault(first.enrollmentToken, request(old.deviceID, previous: "wrong")) == .deviceConflict)
@@ -118,7 +118,7 @@ import WireModel
         #expect(try await metadata.authenticateDevice(credential: old.credential) == .unknown)
     }
 
-    @Test func anIdThatThisCollectorDoesNotKnowIsReplacedByANewOne() async throws {
+    @Test func `An ID that this collector does not know is replaced by a new one`() async throws {
         for previous in ["", "from before the restore", Secret(.device).text] {
             let id = DeviceID.random()
             let given = try await metadata.enroll(
@@ -127,18 +127,18 @@ import WireModel
         }
     }
 
-    @Test func theTokenOfTheFirstStartIsForAHundredDevices() async throws {
+    @Test func `The token of the first start is for a hundred devices`() async throws {
         let token = try #require(try await metadata.tokens().first { $0.kind == .enrollment })
         #expect(token.maximumUses == 100 && token.expires == clock.now() + 30 * 86_400_000_000)
         for _ in 0..<100 { _ = try await metadata.enroll(token: first.enrollmentToken, request: request()) }
         #expect(await fault(first.enrollmentToken, request()) == .tokenUsedUp)
     }
 
-    @Test func aTokenForAnUnknownOrganizationIsNotMade() async throws {
+    @Test func `A token for an unknown organization is not made`() async throws {
         await #expect(throws: StoreError.self) { _ = try await metadata.createEnrollmentToken(organization: "other") }
     }
 
-    @Test func enrollmentTokensExpireAreUsedUpAndRevoked() async throws {
+    @Test func `Enrollment tokens expire, are used up and are revoked`() async throws {
         #expect(await fault("nonsense", request()) == .tokenUnknown)
         #expect(await fault(first.administratorToken, request()) == .tokenUnknown)
         let twice = try await metadata.createEnrollmentToken(
@@ -157,7 +157,7 @@ import WireModel
         #expect(await fault(first.enrollmentToken, request()) == .tokenExpired)
     }
 
-    @Test func rotationKeepsTheFormerCredentialUntilTheNewOneIsUsed() async throws {
+    @Test func `Rotation keeps the former credential until the new one is used`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         let next = try await metadata.rotateCredential(device: device.deviceID)
         guard case .device = try await metadata.authenticateDevice(credential: device.credential),
@@ -173,7 +173,7 @@ import WireModel
         }
     }
 
-    @Test func anUnenrolledDeviceIsRefusedAtOnce() async throws {
+    @Test func `An unenrolled device is refused at once`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         _ = try await metadata.authenticateDevice(credential: device.credential)
         try await metadata.unenroll(device: device.deviceID)
@@ -181,7 +181,7 @@ import WireModel
         await #expect(throws: StoreError.self) { _ = try await metadata.rotateCredential(device: device.deviceID) }
     }
 
-    @Test func whatWasSeenShowsAtOnceAndKeepsWhatIsNotNewer() async throws {
+    @Test func `What was seen shows at once and keeps what is not newer`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         var beacon = WireBeacon()
         beacon.deviceName = "lobby"
@@ -225,7 +225,7 @@ import WireModel
         #expect(found.isEmpty == (kept != request.deviceName))
     }
 
-    @Test func aProfileMakesADeviceATestDeviceAndBack() async throws {
+    @Test func `A profile makes a device a test device and back`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         var testRequest = request()
         testRequest.test = true
@@ -246,7 +246,8 @@ import WireModel
     }
 
     /// Written after each word, or all words at once.
-    @Test(arguments: [false, true]) func aPushTokenStaysUntilItIsClearedOrReplaced(atOnce: Bool) async throws {
+    @Test(arguments: [false, true]) func `A push token stays until it is cleared or replaced`(atOnce: Bool) async throws
+    {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         func token(_ change: (inout WireBeacon) -> Void) async throws -> String? {
             var beacon = WireBeacon()
@@ -270,7 +271,7 @@ import WireModel
     }
 
     /// Written after each beacon, or all beacons at once.
-    @Test(arguments: [false, true]) func verdictsStayWhileBeaconsHaveNone(atOnce: Bool) async throws {
+    @Test(arguments: [false, true]) func `Verdicts stay while beacons have none`(atOnce: Bool) async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         func reported(_ change: (inout WireBeacon) -> Void) async throws -> DeviceVerdicts? {
             clock.advance(seconds: 10)
@@ -304,7 +305,7 @@ import WireModel
         #expect(newest.verdicts?.at == clock.now() && newest.compliance == .unknown)
     }
 
-    @Test func organizationsHaveAKeyAndProfileOfTheirOwn() async throws {
+    @Test func `Organizations have a key and profile of their own`() async throws {
         try await metadata.createOrganization("west")
         await #expect(throws: StoreError.self) { try await metadata.createOrganization("west") }
         for name in ["", "-a", "a/b", "ü", String(repeating: "x", count: 64), "a b"] {
@@ -323,7 +324,7 @@ import WireModel
         #expect(Set(keys).count == 2)
     }
 
-    @Test func commandsAreStillGivenAfterARestartAndNotOnceEnded() async throws {
+    @Test func `Commands are still given after a restart, but not once ended`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         for seconds in [60, 600, 600] as [Int64] {
             _ = try await metadata.issue(
@@ -355,8 +356,8 @@ import WireModel
         await again.close()
     }
 
-    @Test("The end of a command is on disk before its device is answered")
-    func anEndIsWrittenAtOnce() async throws {
+    @Test
+    func `The end of a command is on disk before its device is answered`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         let command = try await metadata.issue(
             NewCommand(
@@ -373,7 +374,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func devicesComeInPages() async throws {
+    @Test func `Devices come in pages`() async throws {
         var ids: [DeviceID] = []
         for _ in 0..<5 {
             ids.append(try await metadata.enroll(token: first.enrollmentToken, request: request()).deviceID)
@@ -390,7 +391,7 @@ import WireModel
         #expect(try await metadata.devices(organization: nil, after: nil, limit: 5).devices.count == 5)
     }
 
-    @Test(.aboutFiles) func noSecretIsOnDisk() async throws {
+    @Test(.aboutFiles) func `No secret is on disk`() async throws {
         let device = try await metadata.enroll(token: first.enrollmentToken, request: request())
         _ = try await metadata.createPersonToken(name: "ann", role: .viewer, organization: "default")
         await metadata.close()
@@ -401,7 +402,7 @@ import WireModel
         }
     }
 
-    @Test func longListsKeepNeitherEnrollmentNorCredentialWaiting() async throws {
+    @Test func `Long lists keep neither enrollment nor credential waiting`() async throws {
         let known = try await metadata.enroll(token: first.enrollmentToken, request: request())
         let (reading, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let metadata = metadata
@@ -436,7 +437,7 @@ import WireModel
         for _ in 0..<count { semaphore.wait() }
     }
 
-    @Test func aListShowsEveryChangeThatHasReturned() async throws {
+    @Test func `A list shows every change that has returned`() async throws {
         func names() async throws -> [String] {
             try await metadata.devices(DeviceQuery(), after: nil, limit: 10).devices.map(\.name).sorted()
         }

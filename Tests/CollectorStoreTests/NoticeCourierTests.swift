@@ -31,11 +31,11 @@ import WireModel
     }
 
     @Test(arguments: [(0, 10), (1, 20), (3, 80), (6, 640), (60, 640)])
-    func itWaitsLongerWithEachFailure(failures: Int, seconds: Int) {
+    func `It waits longer with each failure`(failures: Int, seconds: Int) {
         #expect(NoticeCourier.pause(after: failures) == .seconds(seconds))
     }
 
-    @Test func eachNoticeIsHandedOnOnceAndNoneIsLost() async throws {
+    @Test func `Each notice is handed on once, and none is lost`() async throws {
         let service = try service()
         let receiver = Receiver()
         let sleeper = ManualSleeper()
@@ -81,7 +81,7 @@ import WireModel
         await running.value
     }
 
-    @Test func theFirstLookEverHandsOnWhatLastsAndNotWhatIsOver() async throws {
+    @Test func `The first look ever hands on what lasts and not what is over`() async throws {
         let service = try service()
         await service.raise(.diskLow, subject: "the disk of the first start", detail: "")
         await service.raise(.certificateExpiry, subject: "a certificate long renewed", detail: "")
@@ -96,7 +96,7 @@ import WireModel
         #expect(receiver.subjects.count == 2)
     }
 
-    @Test func theEndOfANoticeIsHandedOnOnceAndSoIsItsReturn() async throws {
+    @Test func `The end of a notice is handed on once, and so is its return`() async throws {
         let service = try service()
         let receiver = Receiver()
         await look(service, receiver)
@@ -117,7 +117,7 @@ import WireModel
         #expect(receiver.subjects.dropFirst(3) == ["disk", "disk is over"])
     }
 
-    @Test func aNoticeThatGoesOnAfterItsEndWasToldIsToldAgain() async throws {
+    @Test func `A notice that goes on after its end was reported is reported again`() async throws {
         let service = try service()
         let receiver = Receiver()
         await look(service, receiver)
@@ -140,7 +140,7 @@ import WireModel
         #expect(receiver.subjects.count == 3)
     }
 
-    @Test func verdictsThatAlternateArePostedOnceUntilTheEndHasLasted() async throws {
+    @Test func `Verdicts that alternate are posted once until the end has lasted`() async throws {
         let service = try service()
         let receiver = Receiver()
         await look(service, receiver)
@@ -157,7 +157,7 @@ import WireModel
         #expect(receiver.subjects == ["d", "d is over"])
     }
 
-    @Test func aLookDeliversABoundedNumberAndTheNextGoesOn() async throws {
+    @Test func `A look delivers a bounded number, and the next goes on`() async throws {
         let service = try service()
         let receiver = Receiver()
         await look(service, receiver)
@@ -169,7 +169,7 @@ import WireModel
         #expect(receiver.subjects == (0..<most + 5).map { "\($0)" })
     }
 
-    @Test func whatIsOpenOutlivesWhatHasEnded() async throws {
+    @Test func `What is open outlives what has ended`() async throws {
         let service = try service()
         await service.raise(.deviceNonCompliant, organization: "west", subject: "open", detail: "")
         for number in 0..<1005 {
@@ -181,7 +181,7 @@ import WireModel
         #expect(!kept.contains { $0.subject == "5" } && kept.contains { $0.subject == "6" })
     }
 
-    @Test func lossesOfADeviceAddUp() async throws {
+    @Test func `Losses of a device are added up`() async throws {
         let (metadata, first) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID
@@ -199,7 +199,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aNoticeOfLossesNamesEveryStreamThatLost() async throws {
+    @Test func `A notice of losses names every stream that lost`() async throws {
         let (metadata, first) = try TestRegistry.open(directory: directory.path, clock: clock, logger: quietLogger)
         let device = try await metadata.enroll(token: try #require(first).enrollmentToken, request: WireEnrollRequest())
             .deviceID

@@ -52,7 +52,7 @@ import WireModel
         return posted.withLock { $0 }
     }
 
-    @Test func aMutedNoticeIsListedAndIsNotOpen() async throws {
+    @Test func `A muted notice is listed and is not open`() async throws {
         for subject in ["a", "b"] { await service.raise(.diskLow, subject: subject, detail: "") }
         await service.raise(.diskLow, organization: "west", subject: "a", detail: "")
         await service.raise(.uploadExpired, organization: "west", subject: "c", detail: "")
@@ -70,7 +70,7 @@ import WireModel
         #expect(try await service.openCount(organization: nil) == 3)
     }
 
-    @Test func whatIsOpenAndOfWhatCodeIsFound() async throws {
+    @Test func `Open notices are found, also by code`() async throws {
         for code in [NoticeRow.Code.diskLow, .deviceSilent, .uploadExpired] {
             await service.raise(code, subject: "s", detail: "")
         }
@@ -81,7 +81,7 @@ import WireModel
         #expect(try await rows(nil, NoticeFilter(code: .uploadExpired)).first?.isOpen == false)
     }
 
-    @Test func whatIsRaisedAgainStaysMutedAndItsEndIsNoted() async throws {
+    @Test func `What is raised again stays muted, and its end is recorded`() async throws {
         await service.raise(.deviceSilent, organization: "west", subject: "d", detail: "")
         try await mute(try await rows().first)
         await service.end(.deviceSilent, organization: "west", subject: "d")
@@ -98,7 +98,7 @@ import WireModel
         #expect(try await service.openCount(organization: nil) == 2)
     }
 
-    @Test func aMuteIsOverByItself() async throws {
+    @Test func `A mute is over by itself`() async throws {
         await service.raise(.diskLow, subject: "a", detail: "")
         try await mute(try await rows().first, until: clock.now() + Self.hour)
         #expect(try await rows().first?.muted?.until == clock.now() + Self.hour)
@@ -111,7 +111,7 @@ import WireModel
 
     // MARK: Webhook
 
-    @Test func theBeginningOfAMutedNoticeIsNotPostedUntilItIsHeardAgain() async throws {
+    @Test func `The beginning of a muted notice is not posted until it is unmuted`() async throws {
         #expect(await posted().isEmpty)
         for subject in ["a", "b"] { await service.raise(.diskLow, subject: subject, detail: "") }
         let notice = try #require(try await rows().first { $0.subject == "a" })
@@ -124,7 +124,7 @@ import WireModel
         #expect(await posted().isEmpty)
     }
 
-    @Test func theEndIsPostedIfTheBeginningWas() async throws {
+    @Test func `The end is posted if the beginning was`() async throws {
         await service.raise(.diskLow, subject: "a", detail: "")
         #expect(await posted() == ["a raised"])
         try await mute(try await rows().first)
@@ -142,7 +142,7 @@ import WireModel
         #expect(await posted() == ["a raised"])
     }
 
-    @Test func whatEndedBeforeItWasMutedAndWasNotPostedNeverIs() async throws {
+    @Test func `What ended before it was muted and was not posted never is`() async throws {
         #expect(await posted().isEmpty)
         await service.raise(.diskLow, subject: "a", detail: "")
         await service.end(.diskLow, subject: "a")
@@ -152,7 +152,7 @@ import WireModel
         #expect(await posted().isEmpty)
     }
 
-    @Test func aMuteThatIsOverLetsTheBeginningGo() async throws {
+    @Test func `A mute that is over lets the beginning go out`() async throws {
         #expect(await posted().isEmpty)
         await service.raise(.diskLow, subject: "a", detail: "")
         try await mute(try await rows().first, until: clock.now() + Self.hour)
@@ -163,7 +163,7 @@ import WireModel
 
     // MARK: Who and how many
 
-    @Test func mutingIsInTheAuditTrailAndWithinTheOrganization() async throws {
+    @Test func `Muting is in the audit trail and within the organization`() async throws {
         await service.raise(.diskLow, subject: "disk", detail: "")
         await service.raise(.deviceSilent, organization: "west", subject: "d", detail: "")
         let notices = try await rows()
@@ -188,7 +188,7 @@ import WireModel
         #expect(trail.last?.entry.detail["code"] == "device-silent" && trail.last?.entry.detail["until"] != nil)
     }
 
-    @Test func anOrganizationMutesABoundedNumber() async throws {
+    @Test func `An organization mutes a bounded number`() async throws {
         let session = try TestRegistry.session(directory: directory.path)
         try session.transaction { () throws(StoreError) in
             for number in 1...NoticeMute.maximum {
@@ -226,7 +226,7 @@ import WireModel
         heading.lowercased().filter { $0.isLetter || $0.isNumber || $0 == " " || $0 == "-" }.replacing(" ", with: "-")
     }
 
-    @Test func everyCodeLeadsToItsSectionOfTheRunbook() throws {
+    @Test func `Every code leads to its section of the runbook`() throws {
         let lines = try Self.runbook()
         let anchors = Set(lines.filter { $0.hasPrefix("## ") }.map { Self.anchor($0.dropFirst(3)) })
         for code in NoticeRow.Code.allCases {

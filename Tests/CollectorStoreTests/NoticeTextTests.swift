@@ -5,7 +5,7 @@ import WireModel
 
 /// What notices say about one of something.
 @Suite struct NoticeTextTests {
-    @Test func oneRecordIsNotManyRecords() {
+    @Test func `One record is not many records`() {
         let device = DeviceID(high: 1, low: 2)
         let lost = DeviceIncident(.recordsLost, device: device, stream: .event)
         #expect(lost.detail(1, after: "").hasPrefix("1 record of the event stream cannot"))
@@ -15,7 +15,7 @@ import WireModel
         #expect(detail.hasPrefix("1 record of the event and sample streams got lost"), "\(detail)")
     }
 
-    @Test func oneDeviceIsNotManyDevices() {
+    @Test func `One device is not many devices`() {
         #expect(SilencePlan.detail(ofMany: 1).hasPrefix("Also silent: 1 device."))
         #expect(SilencePlan.detail(ofMany: 7).hasPrefix("Also silent: 7 devices."))
     }

@@ -12,7 +12,7 @@ import WireModel
         return command
     }
 
-    @Test func expiredCommandsOfDevicesThatStayAwayTakeNoRoom() {
+    @Test func `Expired commands of devices that stay away use no room`() {
         let commands = OpenCommands()
         for number in 0..<OpenCommands.limit {
             let isAdded = commands.add(
@@ -31,7 +31,7 @@ import WireModel
             "jobs leave room for single ones")
     }
 
-    @Test func anOrganizationWithoutRoomTakesNoneFromAnotherAndItsWipesHaveTheirOwn() {
+    @Test func `An organization without room uses none of another's, and its wipes have their own`() {
         let commands = OpenCommands()
         for number in 0..<OpenCommands.limit {
             _ = commands.add(

@@ -27,7 +27,7 @@ import WireModel
         ProfileRisk.Cause.added(by: changed, to: former).count
     }
 
-    @Test func onlyWhatTheChangeBringsIsARisk() {
+    @Test func `Only what the change brings is a risk`() {
         let none = WireProfile()
         for (consequence, risks) in [("wipe", 1), ("block", 1), ("report", 0), ("", 0)] {
             #expect(Self.count(from: none, to: Self.rule(consequence)) == risks, "\(consequence)")
@@ -42,7 +42,7 @@ import WireModel
         #expect(Self.count(from: Self.detection("wipe"), to: Self.detection("wipe", paths: ["/opt"])) == 1)
     }
 
-    @Test func devicesAreCountedByWhatTheyToldLast() {
+    @Test func `Devices are counted by what they reported last`() {
         func group(_ system: String, _ isCompromised: Bool = false) -> ConsequenceGroup {
             ConsequenceGroup(application: "a", systemVersion: system, isCompromised: isCompromised)
         }

@@ -6,7 +6,7 @@ import WireModel
 
 /// The promises of `RecordFile`'s story: days, restarts, power cuts, files that go.
 @Suite struct RecordFileTests {
-    @Test func theDayChangesInTheMiddleOfAStreamAndNothingIsDoubledOrLost() async throws {
+    @Test func `The day changes in the middle of a stream, and nothing is doubled or lost`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         let store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -29,7 +29,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aClockThatStepsBackStaysInTheNewestFile() async throws {
+    @Test func `A clock that steps back stays in the newest file`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         let store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -50,7 +50,7 @@ import WireModel
         #expect(try await directory.verify().isWhole)
     }
 
-    @Test func marksAreReadBackAfterARestart() async throws {
+    @Test func `Marks are read back after a restart`() async throws {
         let directory = try TemporaryDirectory()
         var device = ScriptedDevice()
         device.produce(6)
@@ -64,14 +64,14 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func aSecondStoreOnTheDirectoryIsRefused() async throws {
+    @Test func `A second store on the directory is refused`() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteRecordStore.open(directory)
         #expect { try SQLiteRecordStore.open(directory) } throws: { ($0 as? StoreError)?.code == .inUse }
         await store.shutDown()
     }
 
-    @Test func everyCopyOfOpenFilesHasAllThatWasAnswered() async throws {
+    @Test func `Every copy of open files has all that was answered`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         let store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -94,7 +94,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aFileRemovedByHandShowsAsLostAndNeverAsStored() async throws {
+    @Test func `A file removed by hand shows as lost and never as stored`() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteRecordStore.open(directory)
         var device = ScriptedDevice()
@@ -108,7 +108,7 @@ import WireModel
         #expect(try await directory.verify().lostAtCollector == 4)
     }
 
-    @Test func aCorruptFileStopsNobody() async throws {
+    @Test func `A corrupt file stops nobody`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         var store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -137,7 +137,7 @@ import WireModel
         #expect(report.isWhole && report.lostAtCollector == 3, "\(report.findings)")
     }
 
-    @Test func aFileWhoseMakingWasCutShortHoldsNothingUp() async throws {
+    @Test func `A file whose making was cut short holds nothing up`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         var store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -157,7 +157,7 @@ import WireModel
         #expect(try await directory.verify().isWhole)
     }
 
-    @Test func aNewerFileIsRefusedPolitely() async throws {
+    @Test func `A newer file is refused politely`() async throws {
         let directory = try TemporaryDirectory()
         var store = try SQLiteRecordStore.open(directory)
         var device = ScriptedDevice()
@@ -172,7 +172,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func theFullPipelineRefusesAtOnceAndWithTheLastMark() async throws {
+    @Test func `The full pipeline refuses at once and with the last mark`() async throws {
         let directory = try TemporaryDirectory()
         var configuration = SQLiteRecordStore.Configuration()
         configuration.pipelineParts = 1
@@ -197,7 +197,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func everyConnectionSyncsEveryCommit() async throws {
+    @Test func `Every connection syncs every commit`() async throws {
         let directory = try TemporaryDirectory()
         let store = try SQLiteRecordStore.open(directory)
         var device = ScriptedDevice()

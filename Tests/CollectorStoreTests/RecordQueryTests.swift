@@ -81,7 +81,7 @@ import WireModel
     }
 
     @Test(arguments: [(3, 1), (40, 2)])
-    func everyQueryFindsWhatAPlainListHas(devices: Int, seed: UInt64) async throws {
+    func `Every query finds what a plain list has`(devices: Int, seed: UInt64) async throws {
         let fleet = try await Fleet(devices: devices, days: 4, seed: seed)
         var random = SplitMix64(seed: seed)
         for _ in 0..<60 {
@@ -119,7 +119,7 @@ import WireModel
         #expect(try await fleet.directory.verify().isWhole)
     }
 
-    @Test func whatLiesOutsideTheTimesIsNotRead() async throws {
+    @Test func `What lies outside the times is not read`() async throws {
         let fleet = try await Fleet(devices: 2, days: 4, seed: 3)
         await fleet.store.shutDown()
         // The first day's records cannot be read any more.

@@ -43,7 +43,7 @@ import WireModel
         return Set(rows.filter { $0.ended == nil }.map { "\($0.code.rawValue) \($0.subject)" })
     }
 
-    @Test func aDeviceIsRefusedOnceItsQuotaIsUsedUpAndAgainTakenTheNextDay() async throws {
+    @Test func `A device is refused once its quota is used up and accepted again the next day`() async throws {
         let (metadata, token) = try open()
         let rows = try await devices(2, metadata, token)
         #expect(metadata.recordRefusal(of: rows[0], at: clock.now()) == nil)
@@ -59,7 +59,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func justBeforeMidnightADeviceWaitsForThatOnly() async throws {
+    @Test func `Just before midnight, a device waits for that only`() async throws {
         let usage = RecordUsage()
         usage.quotas = quotas(10, 1000)
         let device = DeviceID.random()
@@ -69,7 +69,7 @@ import WireModel
         #expect(usage.refusal(of: device, in: "default", at: midnight) == nil)
     }
 
-    @Test func anOrganizationHasAQuotaOfAllItsDevices() async throws {
+    @Test func `An organization has a quota for all its devices`() async throws {
         let (metadata, token) = try open(device: 1000, organization: 1500)
         let rows = try await devices(3, metadata, token)
         for row in rows[..<2] { metadata.recordStored(800, of: row, at: clock.now()) }
@@ -81,7 +81,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func noticesBeginAt75And100PercentAndEndWithTheDay() async throws {
+    @Test func `Notices begin at 75 and 100 percent and end with the day`() async throws {
         let (metadata, token) = try open()
         let rows = try await devices(1, metadata, token)
         let subject = rows[0].id.description
@@ -101,7 +101,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aRaisedQuotaEndsTheNoticesThatItConcerns() async throws {
+    @Test func `A raised quota ends the notices that it concerns`() async throws {
         let (metadata, token) = try open(device: 1000, organization: 1000)
         let rows = try await devices(1, metadata, token)
         metadata.recordStored(1000, of: rows[0], at: clock.now())
@@ -116,7 +116,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func manyDevicesOverTheirQuotasDoNotFillTheList() async throws {
+    @Test func `Many devices over their quotas do not fill the list`() async throws {
         let (metadata, token) = try open(device: 1000, organization: 1_000_000)
         let rows = try await devices(60, metadata, token)
         for row in rows { metadata.recordStored(2000, of: row, at: clock.now()) }
@@ -125,7 +125,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aRestartForgetsNothing() async throws {
+    @Test func `A restart forgets nothing`() async throws {
         let (metadata, token) = try open(device: 1_000_000, organization: 10_000_000)
         let rows = try await devices(2, metadata, token)
         for row in rows { metadata.recordStored(999_999, of: row, at: clock.now()) }
@@ -139,7 +139,7 @@ import WireModel
         await again.close()
     }
 
-    @Test func collectorsOfOneRegistryCountTogether() async throws {
+    @Test func `Collectors of one registry count together`() async throws {
         let (first, token) = try open(exclusive: false)
         let rows = try await devices(1, first, token)
         let (second, _) = try open(exclusive: false)
@@ -155,7 +155,7 @@ import WireModel
         await first.close()
     }
 
-    @Test func aDeviceThatSendsLittleCausesNoWrite() {
+    @Test func `A device that sends little causes no write`() {
         let usage = RecordUsage()
         usage.quotas = quotas(256_000, 256_000_000)
         let device = DeviceID.random()
@@ -166,7 +166,7 @@ import WireModel
         #expect(usage.drain(all: true).map(\.owner) == [RecordOwner(organization: "default", device: nil)])
     }
 
-    @Test func whatCouldNotBeWrittenIsWrittenLater() {
+    @Test func `What could not be written is written later`() {
         let usage = RecordUsage()
         usage.quotas = quotas(10, 1_000_000)
         let device = DeviceID.random()
@@ -177,7 +177,7 @@ import WireModel
         #expect(Set(usage.drain(all: true).map(\.bytes)) == [20] && taken.count == 2)
     }
 
-    @Test func aDeviceNamesABoundedNumberOfEpochsADayAndThoseGoOn() {
+    @Test func `A device names a bounded number of epochs a day, and those go on`() {
         let usage = RecordUsage()
         usage.quotas.deviceEpochs = 3
         let device = DeviceID.random()

@@ -73,7 +73,7 @@ import WireModel
         RetentionLimits(status: .init(days: status), event: .init(days: event), sample: .init(days: sample))
     }
 
-    @Test func eachStreamGoesByItsOwnAge() async throws {
+    @Test func `Each stream is removed by its own age`() async throws {
         let (store, devices) = try await filled()
         let retention = try retention(store, Self.limits(status: 3, event: 90, sample: 1))
         let removed = await retention.pass()
@@ -89,7 +89,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func limitsThatAreSetHoldFromTheNextPassOn() async throws {
+    @Test func `Limits that are set hold from the next pass on`() async throws {
         let (store, devices) = try await filled()
         let retention = try retention(store, RetentionLimits())
         #expect(await retention.pass().isEmpty)
@@ -102,7 +102,7 @@ import WireModel
 
     /// A process that is killed after it was asked, and one that was asked while no other had done it, leave nothing
     /// undone and nothing untold.
-    @Test func aPurgeThatWasCutShortIsDoneByWhoeverComesNext() async throws {
+    @Test func `A purge that was cut short is done by whoever comes next`() async throws {
         let (store, devices) = try await filled()
         await store.shutDown()
         let purge = try RecordPurge(SQLiteRegistry(directory: directory.path), clock: clock)
@@ -126,7 +126,7 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func aStreamOverItsBytesLosesItsOldestDays() async throws {
+    @Test func `A stream over its bytes loses its oldest days`() async throws {
         let (store, devices) = try await filled()
         var limits = RetentionLimits()
         limits.event.bytes = 1
@@ -138,7 +138,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func devicesGoOnAfterTheirFilesWent() async throws {
+    @Test func `Devices go on after their files are gone`() async throws {
         let (store, sent) = try await filled()
         var devices = sent
         clock.advance(days: 200)
@@ -153,7 +153,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func rowsThatWereMissingBeforeAreMissingAfter() async throws {
+    @Test func `Rows that were missing before are missing after`() async throws {
         let (store, devices) = try await filled()
         await store.shutDown()
         try directory.execute("DELETE FROM slice WHERE id = 2", on: directory.recordFile("2026-03-02", .sample))
@@ -165,7 +165,7 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func aClockSetForwardMakesItWaitUntilReleased() async throws {
+    @Test func `A clock set forward makes it wait until released`() async throws {
         let (store, devices) = try await filled()
         let retention = try retention(store, RetentionLimits())
         #expect(await retention.pass().isEmpty)
@@ -190,7 +190,7 @@ import WireModel
     }
 
     /// A full disk refuses the notice about itself, as a trigger does here.
-    @Test func theNextLookRaisesAndEndsTheNoticeThatWasRefused() async throws {
+    @Test func `The next look raises and ends the notice that was refused`() async throws {
         let (store, _) = try await filled()
         let retention = try retention(store, RetentionLimits())
         #expect(await retention.pass().isEmpty)
@@ -219,7 +219,7 @@ import WireModel
     }
 
     /// The machine starts with a clock that is years ahead: nothing steps, and no record is newer than now.
-    @Test func aClockThatIsWrongFromTheStartOnIsToldByTheDevices() async throws {
+    @Test func `A clock that is wrong from the start on is reported by the devices`() async throws {
         let (store, devices) = try await filled()
         let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
@@ -265,7 +265,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aFleetThatSendsWhatItHadLeftMakesNoDoubtThatLasts() async throws {
+    @Test func `A fleet that sends what it had left causes no lasting doubt`() async throws {
         let (store, _) = try await filled()
         clock.advance(days: 200)
         let clocks = DeviceClocks()
@@ -284,7 +284,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func devicesThatDoNotSpeakAreWaitedForAnHour() async throws {
+    @Test func `Devices that do not report are waited for an hour`() async throws {
         let (store, _) = try await filled()
         let (metadata, created) = try MetadataService.open(
             directory: directory.path, clock: clock, logger: quietLogger)
@@ -305,7 +305,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aStepBetweenTwoProcessesOfOneBootIsNoticed() async throws {
+    @Test func `A step between two processes of one boot is noticed`() async throws {
         let (store, _) = try await filled()
         await (try retention(store, RetentionLimits())).watchClock()
         bootClock.setWallClock(forwardByDays: 1000)
@@ -314,7 +314,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func recordsOfATimeToComeMakeItWaitAndAReleaseAcceptsThem() async throws {
+    @Test func `Records of a future time make it wait, and a release accepts them`() async throws {
         let (store, _) = try await filled()
         clock.advance(days: -2)
         let retention = try retention(store, Self.limits(sample: 1))
@@ -325,7 +325,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aFileThatCannotBeReadStopsItsStreamAloneAndIsTold() async throws {
+    @Test func `A file that cannot be read stops its stream alone and is reported`() async throws {
         let (store, _) = try await filled()
         await store.shutDown()
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: directory.recordFile("2026-03-01", .status)))
@@ -339,7 +339,7 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func ingestGoesOnWhileFilesGo() async throws {
+    @Test func `Ingest goes on while files are removed`() async throws {
         let (store, sent) = try await filled()
         let retention = try retention(store, Self.limits(status: 1, event: 1, sample: 1))
         let devices = try await withThrowingTaskGroup(of: ScriptedDevice?.self) { group in
@@ -387,7 +387,7 @@ import WireModel
 
     /// The baseline is read before the files are listed: what retention moves from the one to the other in between is
     /// in neither.
-    @Test func aFileThatGoesWhileAVerificationLooksForItIsNotMissed() async throws {
+    @Test func `A file that is removed while a verification looks for it is not missed`() async throws {
         let (store, _) = try await filled()
         await store.shutDown()
         let data = DataDirectory(path: directory.path)

@@ -104,7 +104,7 @@ import WireModel
 
     // MARK: The present day's file
 
-    @Test(arguments: Damage.allCases) func devicesOfThePresentDayGoOn(_ damage: Damage) async throws {
+    @Test(arguments: Damage.allCases) func `Devices of the present day go on`(_ damage: Damage) async throws {
         let devices = try await filled()
         let file = directory.recordFile(Self.lastDay)
         let whole = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -135,7 +135,7 @@ import WireModel
     }
 
     /// The running process remembers what it reported to devices, whatever the file still says.
-    @Test func marksInMemoryAreNotLowered() async throws {
+    @Test func `Marks in memory are not lowered`() async throws {
         var devices = try await filled()
         let store = try open()
         for place in devices.indices {
@@ -172,7 +172,9 @@ import WireModel
 
     // MARK: Older files
 
-    @Test(arguments: Damage.allCases) func anOlderFileKeepsNothingElseFromBeingAsked(_ damage: Damage) async throws {
+    @Test(arguments: Damage.allCases) func `An older file keeps nothing else from being asked`(_ damage: Damage)
+        async throws
+    {
         let devices = try await filled()
         try damage.apply(to: directory.recordFile(Self.firstDay))
         let store = try open()
@@ -210,7 +212,7 @@ import WireModel
         #expect(lasting.map(\.code) == [.recordFileSalvaged], "the notice that the file is harmed is over")
     }
 
-    @Test func twoDamagedFilesAreMendedOneAfterTheOther() async throws {
+    @Test func `Two damaged files are mended one after the other`() async throws {
         let devices = try await filled()
         try Damage.middlePageFlipped.apply(to: directory.recordFile("2026-03-02"))
         try Damage.truncated.apply(to: directory.recordFile(Self.firstDay))
@@ -222,7 +224,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func retentionRemovesAMendedFileAndLeavesTheDamagedOne() async throws {
+    @Test func `Retention removes a mended file and leaves the damaged one`() async throws {
         let devices = try await filled()
         try Damage.middlePageFlipped.apply(to: directory.recordFile(Self.firstDay))
         let store = try open()
@@ -247,7 +249,7 @@ import WireModel
 
     // MARK: The WAL
 
-    @Test func whatLiesBehindADamagedFrameOfTheWALIsKept() async throws {
+    @Test func `What lies behind a damaged frame of the WAL is kept`() async throws {
         let store = try open()
         var devices = (0..<3).map { _ in ScriptedDevice() }
         for _ in 0..<12 {
@@ -284,7 +286,7 @@ import WireModel
     }
 
     /// SQLite removes the WAL of an empty file, even for a reader.
-    @Test func lookingAtAnEmptyFileLeavesItsWALWhichSalvageReads() async throws {
+    @Test func `Looking at an empty file leaves its WAL, which salvage reads`() async throws {
         let store = try open()
         var devices = (0..<3).map { _ in ScriptedDevice() }
         for place in devices.indices {
@@ -304,7 +306,7 @@ import WireModel
         await again.shutDown()
     }
 
-    @Test func aFileThatIsCutToNothingWhileItIsOpenIsMendedAtTheNextRecord() async throws {
+    @Test func `A file that is cut to nothing while it is open is mended at the next record`() async throws {
         let store = try open()
         var devices = (0..<3).map { _ in ScriptedDevice() }
         for place in devices.indices {
@@ -320,7 +322,7 @@ import WireModel
     // MARK: Kills
 
     /// A copy of all files after each step is what kill -9 would leave there.
-    @Test(arguments: [firstDay, lastDay]) func aKillAfterAnyStepChangesNothing(_ day: String) async throws {
+    @Test(arguments: [firstDay, lastDay]) func `A kill after any step changes nothing`(_ day: String) async throws {
         let devices = try await filled()
         try Damage.middlePageFlipped.apply(to: directory.recordFile(day))
         var copies: [(String, TemporaryDirectory)] = [("untouched", try directory.copy())]

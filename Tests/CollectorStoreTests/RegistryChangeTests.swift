@@ -8,7 +8,7 @@ import WireModel
 @Suite struct RegistryChangeTests {
     private static func device(_ number: Int) -> DeviceID { DeviceID(high: 1, low: UInt64(number)) }
 
-    @Test func whatWasWrittenIsRead() {
+    @Test func `What was written is read`() {
         var changes: Set<RegistryChange> = [.profile(organization: "é ' 1"), .deviceJobs, .commands(Self.device(0))]
         for number in 0..<3000 { changes.insert(.observation(Self.device(number))) }
         for number in 0..<3 { changes.insert(.device(Self.device(number))) }
@@ -18,7 +18,7 @@ import WireModel
         #expect(rows.allSatisfy { $0.key.count <= 16_384 })
     }
 
-    @Test func nothingChangedIsNoRow() {
+    @Test func `No change is no row`() {
         #expect(RegistryChange.rows(of: []).isEmpty)
         #expect(RegistryChange.news(of: []) == .changes([]))
     }
@@ -26,7 +26,7 @@ import WireModel
     @Test(arguments: [
         RegistryChange.Row(kind: "later", key: Data()), RegistryChange.Row(kind: "device", key: Data(count: 17)),
     ])
-    func whatCannotBeReadMayBeAnything(row: RegistryChange.Row) {
+    func `What cannot be read may be anything`(row: RegistryChange.Row) {
         let known = RegistryChange.Row(kind: "profile", key: Data("a".utf8))
         #expect(RegistryChange.news(of: [known, row]) == .everything)
     }
@@ -35,7 +35,7 @@ import WireModel
 @Suite struct RegistryLeaseTests {
     private let clock = ManualStoreClock()
 
-    @Test func itEndsTwoSecondsAfterTheReadBegan() {
+    @Test func `It ends two seconds after the read began`() {
         let lease = RegistryLease(clock: ManualBootClock(clock))
         #expect(!lease.isValid, "nothing has been read yet")
         let begin = lease.now()
@@ -52,11 +52,11 @@ import WireModel
         #expect(lease.isValid)
     }
 
-    @Test func theOnlyCollectorHasALeaseWithoutEnd() {
+    @Test func `The only collector has a lease without end`() {
         #expect(RegistryLease(clock: nil).isValid)
     }
 
-    @Test func withoutALeaseACacheHasNoRows() {
+    @Test func `Without a lease, a cache has no rows`() {
         let lease = RegistryLease(clock: ManualBootClock(clock))
         let cache = MetadataCache<String, Int, String>(limit: 10, lease: lease) { key, _ in key }
         cache.insert(1, for: "a", readAt: cache.generation)

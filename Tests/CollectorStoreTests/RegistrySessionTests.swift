@@ -21,7 +21,7 @@ import Testing
         try session.rows("SELECT name FROM organization ORDER BY name") { $0.string(0) }
     }
 
-    @Test func valuesComeBackAsTheyWere() throws {
+    @Test func `Values come back as they were`() throws {
         let bytes = Data((0...255).map { UInt8($0) })
         try insert("", Data())
         try insert("é ' ? \" $1 \u{1F600}", bytes)
@@ -36,7 +36,7 @@ import Testing
         #expect(rows[1].4 == Data())
     }
 
-    @Test func parametersMayBeNumberedRepeatedOrAbsent() throws {
+    @Test func `Parameters may be numbered, repeated or absent`() throws {
         try insert("a", nil)
         let found = try session.rows(
             """
@@ -54,14 +54,14 @@ import Testing
         #expect(try session.hasRow("SELECT 1 FROM organization WHERE ?1 IS NULL OR name = ?1", String?.none))
     }
 
-    @Test func aNumberThatNoEngineStoresIsRefused() throws {
+    @Test func `A number that no engine stores is refused`() throws {
         #expect(throws: StoreError.self) {
             try session.run("INSERT INTO organization (name, created) VALUES (?, ?)", "a", UInt64.max)
         }
         #expect(try names(session) == [])
     }
 
-    @Test func aChangeTellsHowManyRowsItChanged() throws {
+    @Test func `A change reports how many rows it changed`() throws {
         for name in ["a", "b", "c"] { try insert(name, nil) }
         #expect(try session.run("UPDATE organization SET created = ? WHERE name < ?", 8, "c") == 2)
         #expect(
@@ -70,12 +70,12 @@ import Testing
         #expect(try session.run("DELETE FROM organization") == 3)
     }
 
-    @Test func textsAreInTheOrderOfTheirBytes() throws {
+    @Test func `Texts are in the order of their bytes`() throws {
         for name in ["b", "B", "ä", "a", "_", "10", "9"] { try insert(name, nil) }
         #expect(try names(session) == ["10", "9", "B", "_", "a", "b", "ä"])
     }
 
-    @Test func aQueryEndsWhenItsCallerHasEnough() throws {
+    @Test func `A query ends when its caller has enough`() throws {
         for name in ["a", "b", "c"] { try insert(name, nil) }
         for isKept in [true, false] {
             var taken: [String] = []
@@ -88,7 +88,7 @@ import Testing
         #expect(try session.first("SELECT name FROM organization ORDER BY name DESC") { $0.string(0) } == "c")
     }
 
-    @Test func ofATransactionThatFailsNothingRemains() throws {
+    @Test func `Of a transaction that fails, nothing remains`() throws {
         let failure = StoreError(.invalid, "enough")
         #expect(throws: failure) {
             try session.transaction { () throws(StoreError) in
@@ -107,7 +107,7 @@ import Testing
         #expect(try names(session) == ["c"])
     }
 
-    @Test func readingSeesOneMoment() throws {
+    @Test func `A read sees one moment`() throws {
         try insert("a", nil)
         let reader = try TestRegistry.session(directory: directory.path)
         let seen = try reader.reading { () throws(StoreError) in
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// Each reads, decides and writes; none may decide by what another has changed meanwhile.
-    @Test func changesOfSeveralSessionsAreSerial() async throws {
+    @Test func `Changes of several sessions are serial`() async throws {
         try insert("a", nil)
         let (path, registry) = (directory.path, TestRegistry.postgreSQL)
         try await withThrowingTaskGroup { group in
@@ -144,7 +144,7 @@ import Testing
         try session.close()
     }
 
-    @Test func numbersOfTheDatabaseAscendInTheOrderOfTheChanges() throws {
+    @Test func `Numbers of the database ascend in the order of the changes`() throws {
         let sql =
             "INSERT INTO notice (code, organization, subject, detail, count, first, last) VALUES (?1, ?1, ?1, ?1, 1, 1, 1)"
         var numbers: [Int64] = []
@@ -157,7 +157,7 @@ import Testing
         #expect(numbers == numbers.sorted() && Set(numbers).count == 5)
     }
 
-    @Test func aSessionThatReadsRefusesChanges() throws {
+    @Test func `A session that reads refuses changes`() throws {
         try insert("a", nil)
         let registry =
             TestRegistry.postgreSQL ?? SQLiteRegistry(directory: directory.path) as any Registry

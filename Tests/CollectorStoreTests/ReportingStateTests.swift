@@ -24,17 +24,17 @@ import WireModel
             (314, .late), (315, .silent),
             (1_000_000, .silent), (-500, .reporting),
         ] as [(Int64, ReportingState)])
-    func twoBeaconsMissedAreLateAndFiveAreSilent(seconds: Int64, state: ReportingState) {
+    func `After two missed beacons a device is late, after five it is silent`(seconds: Int64, state: ReportingState) {
         let now = Self.enrolled + (100 + seconds) * 1_000_000
         #expect(ReportingState(of: device(expected: 60, beacon: 100), at: now) == state)
     }
 
-    @Test func withNoBeaconYetTheEnrollmentCounts() {
+    @Test func `With no beacon yet, the enrollment counts`() {
         #expect(ReportingState(of: device(expected: 60, beacon: nil), at: Self.enrolled + 60_000_000) == .reporting)
         #expect(ReportingState(of: device(expected: 60, beacon: nil), at: Self.enrolled + 600_000_000) == .silent)
     }
 
-    @Test func withNoScheduleNothingIsInvented() {
+    @Test func `With no schedule, nothing is invented`() {
         #expect(ReportingState(of: device(expected: nil, beacon: 0), at: .max) == .enrolled)
         #expect(ReportingState(of: device(expected: 0, beacon: 0), at: .max) == .enrolled)
     }
@@ -53,7 +53,7 @@ import WireModel
         #expect(ReportingState(of: off, at: Self.enrolled) == .reporting)
     }
 
-    @Test func leftAndRevokedComeFirst() {
+    @Test func `Left and revoked come first`() {
         var left = device(expected: 60, beacon: 0)
         left.revoked = 1
         #expect(ReportingState(of: left, at: Self.enrolled) == .revoked)

@@ -29,7 +29,7 @@ import WireModel
         try #require(try await metadata.signIn(token: token)).secret
     }
 
-    @Test func aSessionHasTheRightsOfItsTokenUntilItEnds() async throws {
+    @Test func `A session has the rights of its token until it ends`() async throws {
         let token = try await token(.operator)
         let secret = try await session(token.token)
         let person = Person(name: "Ada", role: .operator, organization: "default", tokenID: token.id)
@@ -42,7 +42,7 @@ import WireModel
         #expect(try await metadata.authenticateSession(secret) == nil)
     }
 
-    @Test func itEndsWithItsToken() async throws {
+    @Test func `It ends with its token`() async throws {
         let short = try await token(expiresInSeconds: 60)
         let revoked = try await token()
         let secrets = (try await session(short.token), try await session(revoked.token))
@@ -53,7 +53,7 @@ import WireModel
         #expect(try await metadata.signIn(token: short.token) == nil)
     }
 
-    @Test func signingOutEndsOneOrAllOfTheToken() async throws {
+    @Test func `Signing out ends one or all of the token`() async throws {
         let (mine, other) = (try await token(), try await token())
         let (first, second, third) = (
             try await session(mine.token), try await session(mine.token), try await session(mine.token)
@@ -70,7 +70,7 @@ import WireModel
         #expect(rows.map(\.entry.detail) == [["sessions": "2"], ["sessions": "1"]])
     }
 
-    @Test func aTokenKeepsItsNewestSessions() async throws {
+    @Test func `A token keeps its newest sessions`() async throws {
         let token = try await token()
         var secrets: [String] = []
         for _ in 0..<MetadataService.sessionsPerToken + 2 {
@@ -81,7 +81,7 @@ import WireModel
         #expect(try await metadata.authenticateSession(secrets[2]) != nil)
     }
 
-    @Test func aSignInCodeBeginsOneSessionWithinTenMinutes() async throws {
+    @Test func `A sign-in code begins one session within ten minutes`() async throws {
         let token = try await token(.operator)
         let person = try #require(try await metadata.authenticatePerson(token: token.token))
         let (first, second, late) = (
@@ -100,7 +100,7 @@ import WireModel
         #expect(try await metadata.signIn(code: late.code) == nil)
     }
 
-    @Test func aSignInCodeIsNeitherASessionNorATokenAndEndsWithItsToken() async throws {
+    @Test func `A sign-in code is neither a session nor a token and ends with its token`() async throws {
         let token = try await token()
         let person = try #require(try await metadata.authenticatePerson(token: token.token))
         let code = try await metadata.createSignInCode(for: person).code
@@ -113,7 +113,7 @@ import WireModel
         #expect(try await metadata.signIn(code: code) == nil)
     }
 
-    @Test func oneOfTwoBrowsersWithOneCodeIsSignedIn() async throws {
+    @Test func `Of two browsers with one code, one is signed in`() async throws {
         let token = try await token()
         let person = try #require(try await metadata.authenticatePerson(token: token.token))
         let code = try await metadata.createSignInCode(for: person).code
@@ -123,7 +123,7 @@ import WireModel
         #expect(begun.count == 1)
     }
 
-    @Test(.aboutFiles) func peopleSignInAndOutWhileTheRegistryCannotBeWritten() async throws {
+    @Test(.aboutFiles) func `People sign in and out while the registry cannot be written`() async throws {
         let token = try await token(.administrator)
         let person = try #require(try await metadata.authenticatePerson(token: token.token))
         let (before, code) = (try await session(token.token), try await metadata.createSignInCode(for: person).code)
@@ -157,7 +157,7 @@ import WireModel
         await again.close()
     }
 
-    @Test(.aboutFiles) func signingOutEverywhereWorksWhileTheRegistryCannotBeWritten() async throws {
+    @Test(.aboutFiles) func `Signing out everywhere works while the registry cannot be written`() async throws {
         let (mine, other) = (try await token(), try await token())
         let (stored, others) = (try await session(mine.token), try await session(other.token))
         try await metadata.refuseWrites(true)
@@ -171,7 +171,7 @@ import WireModel
         #expect(metadata.heldSessions.withLock { $0.isEmpty })
     }
 
-    @Test(.aboutFiles) func aHeldSessionEndsWithItsTokenAndItsTime() async throws {
+    @Test(.aboutFiles) func `A held session ends with its token and its time`() async throws {
         let (long, short) = (try await token(), try await token(expiresInSeconds: 60))
         try await metadata.refuseWrites(true)
         let (held, brief) = (try await session(long.token), try await session(short.token))
@@ -183,7 +183,7 @@ import WireModel
         #expect(try await metadata.authenticateSession(held) == nil)
     }
 
-    @Test(.aboutFiles) func noSecretIsOnDisk() async throws {
+    @Test(.aboutFiles) func `No secret is on disk`() async throws {
         let secret = try await session(try await token().token)
         await metadata.close()
         let connection = try Connection(path: directory.path + "/collector.sqlite", options: .init(mode: .readOnly))
@@ -192,7 +192,7 @@ import WireModel
         #expect(!dump[0].contains(secret))
     }
 
-    @Test func refusedAttemptsAreInTheTrailOnceAMinute() async throws {
+    @Test func `Refused attempts are in the trail once a minute`() async throws {
         for _ in 0..<5 { try await metadata.recordRefusedSignIn(from: "192.0.2.1") }
         clock.advance(seconds: 60)
         try await metadata.recordRefusedSignIn(from: "192.0.2.2")
@@ -202,7 +202,7 @@ import WireModel
             rows.map(\.entry.detail) == [["address": "192.0.2.2", "leftOut": "4"], ["address": "192.0.2.1"]])
     }
 
-    @Test func repeatedSignInsAreOneEntryAnHour() async throws {
+    @Test func `Repeated sign-ins are one entry an hour`() async throws {
         let (one, other) = (try await token(), try await token())
         for _ in 0..<5 { _ = try await session(one.token) }
         _ = try await session(other.token)
@@ -213,7 +213,7 @@ import WireModel
         #expect(rows.map(\.entry.detail) == [["leftOut": "4"], [:], [:]])
     }
 
-    @Test func aDigestChangesWithItsTopicOnly() async throws {
+    @Test func `A digest changes with its topic only`() async throws {
         let created = try await metadata.createEnrollmentToken(organization: "default")
         let device = try await metadata.enroll(token: created.token, request: WireEnrollRequest()).deviceID
         try await metadata.createOrganization("west")
@@ -232,7 +232,7 @@ import WireModel
         #expect(try await digests("west") == west)
     }
 
-    @Test func eachStepOfAJobChangesTheDigestOfItsOrganization() async throws {
+    @Test func `Each step of a job changes the digest of its organization`() async throws {
         let created = try await metadata.createEnrollmentToken(organization: "default")
         for _ in 0...MetadataService.deviceJobBatch {
             _ = try await metadata.enroll(token: created.token, request: WireEnrollRequest())

@@ -48,7 +48,7 @@ import WireModel
     ]
 
     @Test(arguments: cases)
-    func aFewAreToldOneByOneAndAHerdTogether(_ one: Case) {
+    func `A few are reported one by one and a herd together`(_ one: Case) {
         let reported = SilencePlan.Reported(
             lasting: Self.some(one.lasting), recent: Self.some(one.lasting).union(Self.some(one.recent)),
             many: one.isMany ? "many" : nil)
@@ -60,7 +60,7 @@ import WireModel
         ClockReading(wall: (minutes + step) * 60_000_000, sinceBoot: minutes * 60_000_000, bootID: boot)
     }
 
-    @Test func anHourOfListeningSettlesAndWhatInterruptsItBeginsAnew() {
+    @Test func `An hour of listening settles, and what interrupts it begins anew`() {
         var listening = Listening()
         var minute: Int64 = 0
         func minutes(_ count: Int64, step: Int64 = 0, canStore: Bool = true) -> [Bool] {

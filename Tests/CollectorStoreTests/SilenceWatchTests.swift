@@ -64,7 +64,7 @@ import WireModel
         return rows
     }
 
-    @Test func aDeviceThatGoesSilentIsToldOnceAndItsReturnEndsIt() async throws {
+    @Test func `A device that goes silent is reported once, and its return ends it`() async throws {
         let (living, dead) = (try await devices(2), try await devices(1))
         _ = try await devices(1, test: true)
         let watch = watch()
@@ -89,7 +89,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func theTimeAtWhichNoticesBeginIsToldUntilThen() async throws {
+    @Test func `The time at which notices begin is shown until then`() async throws {
         let watch = watch()
         #expect(metadata.silenceNoticesFrom == nil, "nobody watches yet")
         let start = clock.now()
@@ -100,7 +100,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aHerdIsOneNoticeOfItsOrganization() async throws {
+    @Test func `A herd is one notice of its organization`() async throws {
         try await metadata.createOrganization("west")
         let west = try await metadata.createEnrollmentToken(organization: "west").token
         let many = try await metadata.createEnrollmentToken(organization: "default", maximumUses: 300).token
@@ -118,7 +118,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func aCollectorThatWasOffTellsOfNobodyWhoComesBackAndARestartDoublesNothing() async throws {
+    @Test func `A collector that was off reports nobody who comes back, and a restart doubles nothing`() async throws {
         let (living, dead) = (try await devices(30), try await devices(2))
         let first = watch()
         await settle(first, hearing: living)

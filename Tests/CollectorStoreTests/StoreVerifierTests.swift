@@ -37,14 +37,14 @@ import WireModel
         "(SELECT id FROM chain WHERE device = x'\(device.device.data.map { String(format: "%02x", $0) }.joined())')"
     }
 
-    @Test func aWholeStoreHasNoFindings() async throws {
+    @Test func `A whole store has no findings`() async throws {
         let report = try await directory.verify()
         #expect(report.isWhole, "\(report.findings)")
         #expect(report.files == 1 && report.chains == 2 && report.rejected == 2 && report.lostAtCollector == 2)
         #expect(report.records == 4 + 5 + 2 + 5)
     }
 
-    @Test func whatDevicesSayTheyLostDoesNotOverflow() async throws {
+    @Test func `What devices say they lost does not overflow`() async throws {
         let store = try SQLiteRecordStore.open(directory)
         for _ in 0..<5 {
             var liar = ScriptedDevice()
@@ -64,7 +64,7 @@ import WireModel
         #expect(mark.droppedCount == .max && mark.dropped.values.saturatingSum == .max)
     }
 
-    @Test(arguments: ["removed", "emptied"]) func withoutItsDatabaseAStoreIsNotProved(
+    @Test(arguments: ["removed", "emptied"]) func `Without its database, a store is not proved`(
         _ harm: String
     ) async throws {
         let database = directory.path + "/collector.sqlite"
@@ -75,7 +75,7 @@ import WireModel
         #expect(try await directory.verify().findings.contains { $0.code == .missing && $0.file == "collector.sqlite" })
     }
 
-    @Test func aDirectoryOfSomethingElseIsNotProved() async throws {
+    @Test func `A directory of something else is not proved`() async throws {
         let empty = try TemporaryDirectory()
         await #expect { try await empty.verify() } throws: { ($0 as? StoreError)?.code == .notFound }
         await #expect { try await SQLiteRecordStore.openReading(directory: empty.path).balances().devices } throws: {
@@ -83,7 +83,7 @@ import WireModel
         }
     }
 
-    @Test func aFileThatIsMissingOrCannotBeOpenedIsToldUntilItIsBack() async throws {
+    @Test func `A file that is missing or cannot be opened is reported until it is back`() async throws {
         let service = try NoticeService(directory: directory.path, clock: ManualStoreClock(), logger: quietLogger)
         let watch = RecordFileWatch(
             store: try SQLiteRecordStore.openReading(directory: directory.path), notices: service, logger: quietLogger)
@@ -113,7 +113,7 @@ import WireModel
         #expect(try await lasting().isEmpty)
     }
 
-    @Test func aFlippedByteIsFoundWithItsPlace() async throws {
+    @Test func `A flipped byte is found with its place`() async throws {
         // In the body of a record of the slice that holds number 9.
         try directory.execute(
             """
@@ -128,7 +128,7 @@ import WireModel
         #expect(finding.first == 7 && finding.last == 10)
     }
 
-    @Test func anyAlterationIsFound() async throws {
+    @Test func `Any alteration is found`() async throws {
         let alterations: [(String, VerifyReport.Finding.Code)] = [
             ("DELETE FROM slice WHERE chain = \(chain) AND first = 7", .missing),
             ("DELETE FROM slice WHERE chain = \(chain) AND first = 16", .missing),
@@ -170,7 +170,7 @@ import WireModel
         }
     }
 
-    @Test func aFileThatIsGoneIsMissed() async throws {
+    @Test func `A file that is gone is missed`() async throws {
         let clock = ManualStoreClock()
         clock.advance(days: 1)
         let store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -187,7 +187,7 @@ import WireModel
         #expect(finding.first == 1 && finding.last == device.last)
     }
 
-    @Test func itWorksBesideARunningCollector() async throws {
+    @Test func `It works beside a running collector`() async throws {
         let store = try SQLiteRecordStore.open(directory)
         let path = directory.path
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -214,7 +214,7 @@ import WireModel
         await store.shutDown()
     }
 
-    @Test func aDirectoryThatIsNotThereIsATypedError() async {
+    @Test func `A directory that is not there is a typed error`() async {
         await #expect { try await StoreVerifier(directory: directory.path + "/none").verify() } throws: {
             ($0 as? StoreError)?.code == .notFound
         }

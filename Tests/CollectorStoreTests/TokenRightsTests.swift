@@ -13,7 +13,7 @@ import Testing
             expires: expires, uses: 0, revoked: revoked)
     }
 
-    @Test func nobodyMakesATokenWithMoreRightsThanTheirOwn() {
+    @Test func `Nobody makes a token with more rights than their own`() {
         let table: [(maker: TokenRow, made: TokenRow, isRefused: Bool)] = [
             (token(), token(), false), (token(), token(organization: "a"), false),
             (token(), token(role: nil, organization: "a"), false),
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func theLastAdministratorIsToldByWhoCouldTakeItsPlace() {
+    @Test func `The last administrator is determined by who could replace it`() {
         let me = AuditActor(name: "me", token: "t", role: .administrator)
         let other = AuditActor(name: "other", token: "o", role: .administrator)
         let table: [(token: TokenRow, others: [TokenRow], actor: AuditActor, isLast: Bool)] = [

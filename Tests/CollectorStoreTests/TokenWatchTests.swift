@@ -27,7 +27,7 @@ import Testing
             expires: days.map { clock.now() + Int64($0 * Double(Self.day)) }, uses: 0)
     }
 
-    @Test func theEndOfTheLastAdministratorsTokenIsToldUntilAnotherIsMade() async throws {
+    @Test func `The end of the last administrator's token is reported until another is made`() async throws {
         let service = try NoticeService(directory: directory.path, clock: clock, logger: quietLogger)
         let tokens = Mutex<[TokenRow]>([])
         let watch = TokenWatch(place: "--data /data", notices: service, clock: clock, logger: quietLogger) {
@@ -69,7 +69,7 @@ import Testing
         #expect(try await lasting().first?.detail.contains("--organization one ") == true)
     }
 
-    @Test func theFirstTokenOfAnAdministratorIsGoodForAYear() async throws {
+    @Test func `The first token of an administrator is good for a year`() async throws {
         let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created?.administratorToken)

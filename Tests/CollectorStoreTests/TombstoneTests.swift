@@ -21,7 +21,7 @@ import WireModel
         #expect(try await archive.delete(LogQuery(), confirmation: plan.confirmation, by: .commandLine) != nil)
     }
 
-    @Test func whatWasDeletedIsNotTakenAgainHoweverLongTheDeviceWasOff() async throws {
+    @Test func `What was deleted is not accepted again, however long the device was off`() async throws {
         let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try LogArchive.open(directory, clock: clock)
@@ -57,7 +57,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func logsOfADeletedDeviceStayAsLongAsTheyAreKept() async throws {
+    @Test func `Logs of a deleted device stay as long as they are kept`() async throws {
         let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let archive = try LogArchive.open(directory, clock: clock)
@@ -75,7 +75,7 @@ import WireModel
         await metadata.close()
     }
 
-    @Test func ofOneDeviceABoundedNumberOfUploadsIsRemembered() async throws {
+    @Test func `Of one device, a bounded number of uploads is remembered`() async throws {
         let archive = try LogArchive.open(directory, clock: clock)
         let log = LogDevice()
         for _ in 0..<UploadLimits.rememberedPerDevice + 20 {
@@ -87,7 +87,7 @@ import WireModel
         await archive.close()
     }
 
-    @Test(.aboutFiles) func aDeletedDeviceIsForgottenWhenNothingOfItIsLeft() async throws {
+    @Test(.aboutFiles) func `A deleted device is forgotten when nothing of it is left`() async throws {
         let (metadata, created) = try TestRegistry.open(
             directory: directory.path, clock: clock, logger: quietLogger)
         let token = try #require(created).enrollmentToken

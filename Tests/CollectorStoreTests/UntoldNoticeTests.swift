@@ -39,7 +39,7 @@ import WireModel
         try await service.counts()[code].lasting
     }
 
-    @Test func theNextLookRaisesTheNoticeOfALowDiskAndAnotherOneEndsIt() async throws {
+    @Test func `The next look raises the notice of a low disk, and another one ends it`() async throws {
         let free = Mutex<UInt64>(5)
         let watch = DiskWatch(
             directory: directory.path, lowBytes: 100, notices: service, freeBytes: { free.withLock { $0 } })
@@ -60,7 +60,7 @@ import WireModel
     }
 
     /// Before a list, notices that are over are ended.
-    @Test func theListIsReadAlthoughNothingCanBeWritten() async throws {
+    @Test func `The list is read, although nothing can be written`() async throws {
         await service.raise(.logsArrived, organization: "default", subject: "d", detail: "")
         clock.advance(days: 2)
         func listed() async throws -> [NoticeRow] {
@@ -72,7 +72,7 @@ import WireModel
         #expect(try await listed().map(\.ended) == [clock.now()])
     }
 
-    @Test func theNextLookRaisesTheNoticeOfACertificateThatExpires() async throws {
+    @Test func `The next look raises the notice of a certificate that expires`() async throws {
         let certificate = WatchedCertificate(
             name: "tls-certificate", serial: "1f", expires: clock.now() + 1_000_000)
         let watch = CertificateWatch(notices: service, clock: clock, certificates: { [certificate] })

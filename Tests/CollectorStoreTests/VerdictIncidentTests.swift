@@ -11,7 +11,7 @@ import WireModel
         VerdictReading(isBad: !bad.isEmpty, isGood: isGood, bad: bad, unclear: unclear)
     }
 
-    @Test func itLastsUntilEverySignThatWasBadIsGoodOrGone() {
+    @Test func `It lasts until every sign that was bad is good or gone`() {
         #expect(VerdictIncident.next(nil, reading()) == nil)
         let began = VerdictIncident.next(nil, reading(bad: ["b"]))
         #expect(began?.signs == ["b"])
@@ -22,7 +22,7 @@ import WireModel
         #expect(VerdictIncident.next(grown, reading(isGood: true)) == nil)
     }
 
-    @Test func oneThatMayBeUnderWayEndsWithAGoodVerdictOnly() {
+    @Test func `An incident whose wipe may be under way ends with a good verdict only`() {
         let assumed = VerdictIncident(signs: [], wipe: .withheld)
         #expect(VerdictIncident.next(assumed, reading()) == assumed)
         #expect(VerdictIncident.next(assumed, reading(isGood: true)) == nil)
@@ -30,13 +30,13 @@ import WireModel
         #expect(bad == VerdictIncident(signs: ["a"], wipe: .withheld))
     }
 
-    @Test func aSignIsOneLine() {
+    @Test func `A sign is one line`() {
         let incident = VerdictIncident.next(nil, reading(bad: ["a\nb"]))
         #expect(incident?.signs == ["a b"])
         #expect(VerdictIncident.next(incident, reading(unclear: ["a\nb"])) == incident, "nobody could look")
     }
 
-    @Test func signsAreBounded() {
+    @Test func `Signs are bounded`() {
         let many = Set((0..<1000).map { "\($0)" + String(repeating: "x", count: 1000) })
         let incident = VerdictIncident.next(nil, reading(bad: many))
         #expect(incident?.signs.count == 64 && incident?.signs.allSatisfy { $0.utf8.count == 64 } == true)
@@ -48,7 +48,7 @@ import WireModel
             (1, 5, 7, 1, 6, 6, false),
             (1, 5, 9, 2, 6, 1, true), (1, 7, 9, 2, 6, 10, false),
         ] as [(UInt64?, Int64, UInt64, UInt64?, Int64, UInt64, Bool)])
-    func theTimeSinceBootDecidesWithinABoot(
+    func `The time since boot decides within a boot`(
         boot: UInt64?, wall: Int64, sinceBoot: UInt64, otherBoot: UInt64?, otherWall: Int64, otherSinceBoot: UInt64,
         isEarlier: Bool
     ) {

@@ -9,7 +9,7 @@ import WireModel
 
 @Suite("Who may do what")
 struct AccessTests {
-    @Test func expiredAndRevokedAreToldApart() async throws {
+    @Test func `Expired and revoked are distinguished`() async throws {
         let harness = Harness()
         let revoked = try await harness.enrolledDevice()
         try await harness.metadata.unenroll(device: revoked.id)
@@ -23,7 +23,7 @@ struct AccessTests {
         }
     }
 
-    @Test func everyAnswerSaysWhoAnswers() async throws {
+    @Test func `Every answer says who answers`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let requests: [(HTTPRequest.Method, String, String?)] = [
@@ -50,7 +50,7 @@ struct AccessTests {
         try await harness.live { client in try await check { try await client.send($0, $1, bearer: $2) } }
     }
 
-    @Test func anUnknownPathIs404AndAnotherMethod405WithWhatIsAllowed() async throws {
+    @Test func `An unknown path is 404, and another method 405 with what is allowed`() async throws {
         let harness = Harness()
         try await harness.route { client in
             let unknown = try await client.send(.get, "/api/v1/nothing")

@@ -18,7 +18,7 @@ struct AdministrationRoutesTests {
         try await harness.route { client in try await body(harness, client) }
     }
 
-    @Test func aTokenIsMadeUsedListedAndRevoked() async throws {
+    @Test func `A token is made, used, listed and revoked`() async throws {
         try await Self.play { harness, client in
             let made = try await client.post(
                 Self.tokens, bearer: harness.administrator,
@@ -50,7 +50,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func aTokenExpires() async throws {
+    @Test func `A token expires`() async throws {
         try await Self.play { harness, client in
             let made = try await client.post(
                 Self.tokens, bearer: harness.administrator,
@@ -65,7 +65,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func anEnrollmentTokenIsLimitedUnlessSaidInWords() async throws {
+    @Test func `An enrollment token is limited unless the request says otherwise`() async throws {
         try await Self.play { harness, client in
             func make(_ json: String) async throws -> TestResponse {
                 try await client.post(Self.tokens, bearer: try await harness.person(.administrator), json: json)
@@ -81,7 +81,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func anEnrollmentTokenIsForAsManyDevicesAsItSays() async throws {
+    @Test func `An enrollment token is for as many devices as it says`() async throws {
         try await Self.play { harness, client in
             let made = try await client.post(
                 Self.tokens, bearer: try await harness.person(.administrator),
@@ -127,7 +127,9 @@ struct AdministrationRoutesTests {
         Enrollment(own: own, backup: nil, root: root, authorities: [root]),
         Enrollment(own: own, backup: backup, root: root, pinned: false),
         Enrollment(own: own, backup: backup, root: root, address: "http://127.0.0.1:8420"),
-    ]) func anEnrollmentURLNamesTheAddressTheTokenTheAuthorityAndBothKeysOrNone(_ enrollment: Enrollment) async throws {
+    ]) func `An enrollment URL names the address, the token, the authority and both keys or none`(
+        _ enrollment: Enrollment
+    ) async throws {
         let harness = try MetadataHarness(
             ownPin: enrollment.own, backupPin: enrollment.backup, ownRoot: enrollment.root)
         try await harness.route { client in
@@ -189,7 +191,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func anOrganizationsAdministratorStaysWithinIt() async throws {
+    @Test func `An organization's administrator stays within it`() async throws {
         try await Self.play { harness, client in
             let own = try await harness.person(.administrator)
             try await harness.metadata.createOrganization("west")
@@ -216,7 +218,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func theLastAdministratorCannotLockEverybodyOut() async throws {
+    @Test func `The last administrator cannot lock everybody out`() async throws {
         try await Self.play { harness, client in
             let id = try #require(
                 try await client.json(Self.tokens + "?kind=person", bearer: harness.administrator).objects("items")[0]
@@ -236,7 +238,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func organizationsAreMadeAndShown() async throws {
+    @Test func `Organizations are made and shown`() async throws {
         try await Self.play { harness, client in
             let path = "/api/v1/organizations"
             let made = try await client.post(path, bearer: harness.administrator, json: #"{"name": "west"}"#)
@@ -262,7 +264,7 @@ struct AdministrationRoutesTests {
         }
     }
 
-    @Test func theTrailTellsOfLogsProfilesAndCommandsWithTheirCircumstances() async throws {
+    @Test func `The trail has logs, profiles and commands with their circumstances`() async throws {
         try await UploadScene.play { scene in
             let administrator = try await scene.harness.person(.administrator)
             var book = LogBook()

@@ -15,7 +15,7 @@ struct AnswerFinishTests {
         for _ in 0..<count { _ = try await harness.enrolledDevice() }
     }
 
-    @Test func anAnswerThatIsTheSameIs304AndAnotherIsNot() async throws {
+    @Test func `An answer that is the same is 304, and another is not`() async throws {
         let harness = Harness()
         try await Self.devices(harness, 1)
         try await harness.route { client in
@@ -40,7 +40,7 @@ struct AnswerFinishTests {
         }
     }
 
-    @Test func onlyReadingHasATagAndRefusalsHaveNone() async throws {
+    @Test func `Only reading has a tag, and refusals have none`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let refused = try await client.send(.get, "/api/v1/devices?limit=0", bearer: harness.administrator)
@@ -61,7 +61,7 @@ struct AnswerFinishTests {
         ("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("GZIP", true), ("gzip;q=0", false), ("br", false),
         ("", false),
     ])
-    func longAnswersAreCompressedWhereTheReaderTakesIt(accepted: String, isCompressed: Bool) async throws {
+    func `Long answers are compressed where the reader accepts it`(accepted: String, isCompressed: Bool) async throws {
         let harness = Harness()
         try await Self.devices(harness, 40)
         try await harness.route { client in
@@ -79,7 +79,7 @@ struct AnswerFinishTests {
         }
     }
 
-    @Test func whatIsWrittenAsItIsReadIsCompressedPieceByPiece() async throws {
+    @Test func `What is written as it is read is compressed piece by piece`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.live { client in
@@ -101,7 +101,7 @@ struct AnswerFinishTests {
         }
     }
 
-    @Test func theSameHoldsOverASocket() async throws {
+    @Test func `The same holds over a socket`() async throws {
         let harness = Harness()
         try await Self.devices(harness, 40)
         try await harness.live { client in

@@ -25,7 +25,7 @@ struct AssignmentRoutesTests {
             .message(WireAssignmentsAnswer.self)
     }
 
-    @Test func aDeviceIsToldWhatIsAssignedToItOrToItsGroups() async throws {
+    @Test func `A device is told what is assigned to it or to its groups`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let (till, kiosk) = (try await harness.device(), try await harness.device())
@@ -48,7 +48,7 @@ struct AssignmentRoutesTests {
         }
     }
 
-    @Test func theListIsReplacedAsAWholeByAdministratorsAndAudited() async throws {
+    @Test func `The list is replaced as a whole by administrators, and audited`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let body = #"{"applications": [{"application": "a"}]}"#
@@ -77,7 +77,7 @@ struct AssignmentRoutesTests {
         (#"{"applications": [{"application": "a"}, {"application": "a"}]}"#, "applications[1].application"),
         (#"{"apps": []}"#, "apps"),
     ])
-    func whatIsWrongInAListIsNamed(body: String, field: String) async throws {
+    func `What is wrong in a list is named`(body: String, field: String) async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let refused = try await Self.put(client, body, bearer: harness.administrator)

@@ -44,7 +44,7 @@ import WireModel
         }
     }
 
-    @Test func logsAreRefusedForNowAndEverythingElseGoesOn() async throws {
+    @Test func `Logs are refused for now, and everything else goes on`() async throws {
         let isAway = SwitchedChunkStore.Switch()
         let directory = TestMetadata { SwitchedChunkStore(base: $0, isAway: isAway) }
         let harness = Harness(clock: { Harness.now }, in: directory) { _ in }

@@ -41,7 +41,7 @@ struct BalanceReportTests {
         epochs: [epoch(StreamMark(number: 3, stored: 3), rows: 2, totals: StreamTotals(produced: 3))]
     )
 
-    @Test func aDeviceThatLiesFailsForItselfAlone() throws {
+    @Test func `A device that lies fails for itself alone`() throws {
         let fleet = BalanceReport([Self.honest, Self.liar], isFleet: true)
         #expect(fleet.closes && fleet.streams.map(\.closes) == [true, false])
         #expect(fleet.findings.map(\.code) == [.deviceClaims] && fleet.findings[0].device == "\(Self.liar.device)")
@@ -57,12 +57,12 @@ struct BalanceReportTests {
         #expect(totals["produced"] == nil, "who looks for streams anywhere must not take the sums for one")
     }
 
-    @Test func whatIsStoredAndDoesNotAddUpFailsForAll() {
+    @Test func `What is stored and does not add up fails for all`() {
         let fleet = BalanceReport([Self.honest, Self.harmed], isFleet: true)
         #expect(!fleet.closes && fleet.findings.map(\.code) == [.storedRecords])
     }
 
-    @Test func sumsStopAtTheGreatestNumber() {
+    @Test func `Sums stop at the greatest number`() {
         let huge = (
             device: DeviceID.random(),
             epochs: [Self.epoch(StreamMark(number: .max, dropped: [.byteCap: .max]), rows: 0, totals: StreamTotals())]

@@ -16,7 +16,7 @@ enum BatchStructureLimits {
 
 @Suite("Structure of a batch, before it is decoded")
 struct BatchStructureTests {
-    @Test func itCountsWhatTheRequestHolds() throws {
+    @Test func `It counts what the request holds`() throws {
         var events = ChainBuilder(stream: .event)
         var samples = ChainBuilder(stream: .sample)
         var gappy = samples.part(kind: .sampleSystem, bodies: [Data(), Data()])
@@ -29,7 +29,7 @@ struct BatchStructureTests {
     }
 
     /// Records are cut out of the body; what comes of it is what swift-protobuf makes of the whole.
-    @Test func itDecodesAsSwiftProtobufDoes() throws {
+    @Test func `It decodes as SwiftProtobuf does`() throws {
         var events = ChainBuilder(stream: .event)
         var samples = ChainBuilder(stream: .sample)
         var gappy = samples.part(kind: .sampleSystem, bodies: [Data(), Data(repeating: 7, count: 300), Data([1])])
@@ -49,7 +49,7 @@ struct BatchStructureTests {
     }
 
     /// Fields of a part between and behind its records, of known and unknown ones, in any order.
-    @Test func recordsMayStandAnywhereInAPart() throws {
+    @Test func `Records may stand anywhere in a part`() throws {
         let part: [UInt8] = [0x4A, 2, 8, 1, 0x18, 1, 0xA0, 0x06, 0x05, 0x4A, 0, 0x20, 2, 0x48, 9, 0x4A, 1, 0xFF]
         let body = Data([0x10, 7, 0x0A, UInt8(part.count)] + part + [0x18, 60])
         let request = try #require(BatchStructure(scanning: body)).decode(body)
@@ -59,7 +59,7 @@ struct BatchStructureTests {
             request.parts.first?.first == 1 && request.parts.first?.last == 2 && request.expectedBeaconSeconds == 60)
     }
 
-    @Test func whatIsNotProtobufIsNone() {
+    @Test func `What is not Protobuf is none`() {
         #expect(BatchStructure(scanning: Data([0x0A, 0x05, 0x01])) == nil)
         #expect(BatchStructure(scanning: Data([0x08, 0x05])) == nil)
         #expect(BatchStructure(scanning: Data()) != nil)

@@ -23,7 +23,7 @@ import WireModel
             kept, limits: RetentionLimits(event: limits), freeBytes: free, today: today)
     }
 
-    @Test func growthIsTheMeanOfWholeDays() {
+    @Test func `Growth is the mean of whole days`() {
         // The first day is left out, because the collector may have begun in it; today is not over.
         let estimate = Self.estimate([1000, 100, 300, 5000], free: 1000)
         #expect(estimate.days == 2)
@@ -32,7 +32,7 @@ import WireModel
         #expect(Self.estimate([9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 0], free: 70).full == .inDays(10))
     }
 
-    @Test func withoutAWholeDayOrFreeSpaceNothingIsKnown() {
+    @Test func `Without a whole day or free space, nothing is known`() {
         #expect(Self.estimate([], free: 1000).full == .unknown)
         #expect(Self.estimate([500], free: 1000).full == .unknown)
         #expect(Self.estimate([100, 100, 100], free: nil).full == .unknown)
@@ -40,7 +40,7 @@ import WireModel
     }
 
     /// Retention removes a day for each new one, so the disk is not filled.
-    @Test func retentionEndsTheGrowth() {
+    @Test func `Retention ends the growth`() {
         let days = Array(repeating: Int64(100), count: 30)
         #expect(Self.estimate(days, free: 5000, limits: .init(days: 30)).full == .never)
         #expect(Self.estimate(days, free: 5000, limits: .init(days: 365)).full == .inDays(50))
@@ -48,7 +48,7 @@ import WireModel
         #expect(Self.estimate(days, free: 0).full == .inDays(0))
     }
 
-    @Test func theRateIsThatOfWholeMinutesSinceTheStart() {
+    @Test func `The rate is that of whole minutes since the start`() {
         let start: Int64 = 1_750_000_020_000_000
         let now = Mutex(start)
         let rate = IngestRate { now.withLock { $0 } }
@@ -67,7 +67,7 @@ import WireModel
         #expect(rate.report().recordsPerSecond == 0 && rate.report().minutes.count == 60)
     }
 
-    @Test func theAnswerHasTheSizesOfRecordFilesAndTheDisk() async throws {
+    @Test func `The answer has the sizes of record files and the disk`() async throws {
         let data = try await KeptData(days: 3)
         let store = try data.openStore()
         let kept = try await store.partitions().kept
@@ -82,7 +82,7 @@ import WireModel
         #expect(view.disk?.sizeBytes ?? 0 > view.disk?.freeBytes ?? .max)
     }
 
-    @Test func peopleOfAllOrganizationsSeeIt() async throws {
+    @Test func `People of all organizations see it`() async throws {
         let harness = Harness()
         try await harness.route { client in
             let answer = try await client.json("/api/v1/capacity", bearer: "administrator-all")

@@ -9,7 +9,7 @@ import Testing
 @Suite("Certificates over HTTP, and what runs here") struct CertificateRoutesTests {
     private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    @Test func theServersCertificateIsShownWithNamesValidityAndPin() throws {
+    @Test func `The server's certificate is shown with names, validity and pin`() throws {
         let files = try ServerFiles()
         let tls = try ServerTLS(try files.server(requiringClients: true), logger: Self.logger)
         let shown = tls.certificates
@@ -21,7 +21,7 @@ import Testing
         #expect(shown.clientAuthorities?.map(\.subject) == [own.issuer])
     }
 
-    @Test func filesThatCannotBeReadAgainAreToldAndTheFormerCertificateStays() throws {
+    @Test func `Files that cannot be read again are reported, and the former certificate stays`() throws {
         let files = try ServerFiles()
         let tls = try ServerTLS(try files.server(requiringClients: false), logger: Self.logger)
         let former = tls.certificates.chain
@@ -33,7 +33,7 @@ import Testing
         #expect(tls.certificates.failure == nil && tls.certificates.chain != former)
     }
 
-    @Test func theAuthorityOfDevicesIsShown() throws {
+    @Test func `The authority of devices is shown`() throws {
         let files = try ServerFiles()
         let made = try files.deviceCA()
         let authority = try DeviceAuthority(certificate: made.certificate, key: made.key, days: 30)
@@ -42,7 +42,7 @@ import Testing
         #expect(view.authorities?.count == 1 && view.authorities?.first?.subject.contains("device-ca") == true)
     }
 
-    @Test func plainHTTPIsReportedAsSuch() async throws {
+    @Test func `Plain HTTP is reported as such`() async throws {
         let harness = Harness()
         try await harness.route { client in
             let answer = try await client.json("/api/v1/certificates", bearer: "administrator-all")
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func onlyAdministratorsOfAllLearnWhereTheDataLie() async throws {
+    @Test func `Only administrators of all organizations learn where the data are`() async throws {
         let harness = Harness()
         try await harness.route { client in
             let all = try await client.json("/api/v1/about", bearer: "administrator-all")

@@ -28,7 +28,7 @@ struct CertificateVerdictTests {
         return (ShownCertificate(der: Array(TestSigningRequests.der(pem))), issued.record)
     }
 
-    @Test func itsOwnIsAdmittedUntilItEnds() throws {
+    @Test func `A device's own certificate is admitted until it ends`() throws {
         let id = DeviceID.random()
         var (shown, record) = try issue(to: id)
         #expect(shown.fingerprint == record.fingerprint && shown.device == id)
@@ -45,7 +45,7 @@ struct CertificateVerdictTests {
         }
     }
 
-    @Test func anotherDevicesIsRefusedAndSoIsOneThatIsNotRemembered() throws {
+    @Test func `Another device's certificate is refused, and so is one that is not remembered`() throws {
         let id = DeviceID.random()
         let (shown, record) = try issue(to: id)
         for isRequired in [false, true] {
@@ -61,7 +61,7 @@ struct CertificateVerdictTests {
     }
 
     /// One of `--client-ca` is nobody's: it neither helps nor harms.
-    @Test func noneOrOneOfNoDeviceIsRefusedOnlyWhereOneIsRequired() {
+    @Test func `No certificate, or one of no device, is refused only where one is required`() {
         let client = ShownCertificate(der: Array(TestSigningRequests.der(TestCertificates.client)))
         for shown in [nil, client, ShownCertificate(der: [1, 2, 3])] {
             let device = Self.device(.random())

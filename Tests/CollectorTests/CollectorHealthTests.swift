@@ -16,7 +16,7 @@ import Testing
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: now)
     }
 
-    @Test func aTroubleKeepsTheTimeAtWhichItBeganAndGoesByItself() async {
+    @Test func `A problem keeps the time at which it began and ends by itself`() async {
         let time = Mutex<Int64>(100)
         let health = health { time.withLock { $0 } }
         #expect(await health.look() == [])
@@ -33,7 +33,7 @@ import Testing
         #expect(await health.look().map(\.since) == [200])
     }
 
-    @Test func aLowDiskIsTheLesserTrouble() async {
+    @Test func `A low disk is the lesser problem`() async {
         let health = health(lowBytes: .max) { 1 }
         #expect(await health.look().map(\.kind) == [.diskLow])
         store.fail(StoreError(.diskFull, "full"))

@@ -65,7 +65,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func aCommandIsGivenUntilItsEndIsReported() async throws {
+    @Test func `A command is given until its end is reported`() async throws {
         try await play { scene in
             let issued = try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#)
             #expect(issued.status == .created)
@@ -96,8 +96,10 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test("The end of a wipe that was stored before the collector was killed counts when its part comes again")
-    func anEndInARepeatedPart() async throws {
+    @Test
+    func `The end of a wipe that was stored before the collector was killed counts when its part comes again`()
+        async throws
+    {
         try await play { scene in
             let issued = try await scene.issue(#"{"kind": "wipe"}"#, bearer: scene.harness.administrator)
             let id = try #require(try issued.json.text("id"))
@@ -111,7 +113,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func theSameKeyIssuesOneCommand() async throws {
+    @Test func `The same key issues one command`() async throws {
         try await play { scene in
             let body = #"{"kind": "reload-profile"}"#
             let first = try await scene.issue(body, key: "k")
@@ -126,7 +128,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func commandsOfAllDevicesAreListedNewestFirstAndByKind() async throws {
+    @Test func `Commands of all devices are listed newest first and by kind`() async throws {
         try await play { scene in
             let other = try await scene.harness.device()
             let kinds = ["request-logs", "send-beacon", "request-logs", "reload-profile"]
@@ -157,7 +159,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func itExpiresByTheCollectorsClockAndARealEndIsStillTaken() async throws {
+    @Test func `It expires by the collector's clock, and a real end is still accepted`() async throws {
         try await play { scene in
             let issued = try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#)
             let id = try #require(try issued.json.text("id"))
@@ -170,7 +172,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func reEnrollmentNeverGetsAnOldWipe() async throws {
+    @Test func `Re-enrollment never gets an old wipe`() async throws {
         try await play { scene in
             let wipe = try await scene.issue(
                 #"{"kind": "wipe", "arguments": {"reason": "lost"}}"#, bearer: scene.harness.administrator)
@@ -185,7 +187,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func anEnterpriseWipeIsAnActionOfItsOwnThatStaysDoneWhenTheDeviceHasLeft() async throws {
+    @Test func `An enterprise wipe is an action of its own that stays done when the device has left`() async throws {
         try await play { scene in
             let issued = try await scene.issue(
                 #"{"kind": "enterprise-wipe", "arguments": {"reason": "lost"}}"#, bearer: scene.harness.administrator)
@@ -205,7 +207,7 @@ struct CommandRoutesTests {
     }
 
     @Test(arguments: ["wipe", "enterprise-wipe"])
-    func logsStayAtTheCollectorWhenTheirDeviceIsWiped(_ kind: String) async throws {
+    func `Logs stay at the collector when their device is wiped`(_ kind: String) async throws {
         try await play { scene in
             let sender = UploadScene(
                 harness: scene.harness, client: scene.client, device: scene.device, person: scene.person)
@@ -231,7 +233,7 @@ struct CommandRoutesTests {
     }
 
     @Test(arguments: ["wipe", "enterprise-wipe"])
-    func onlyAnAdministratorWipesAndAViewerOnlyLooks(_ kind: String) async throws {
+    func `Only an administrator wipes, and a viewer only looks`(_ kind: String) async throws {
         try await play { scene in
             let wipe = #"{"kind": "\#(kind)"}"#
             #expect(try await scene.issue(wipe).status == .forbidden)
@@ -271,7 +273,7 @@ struct CommandRoutesTests {
         (#"{"kind": "cancel"}"#, "arguments.command"),
         (#"{"kind": "cancel", "arguments": {"command": "7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11"}}"#, "arguments.command"),
     ])
-    func whatCannotBeIsRefusedByTheNameOfItsField(body: String, field: String) async throws {
+    func `What cannot be is refused by the name of its field`(body: String, field: String) async throws {
         try await play { scene in
             let response = try await scene.issue(body)
             #expect(response.status == .unprocessableContent, "\(String(buffer: response.body))")
@@ -281,7 +283,7 @@ struct CommandRoutesTests {
     }
 
     @Test(arguments: ["wipe", "enterprise-wipe"])
-    func whoMayNotWipeMayNotCancelAWipe(kind: String) async throws {
+    func `Whoever may not wipe may not cancel a wipe`(kind: String) async throws {
         try await play { scene in
             let administrator = try await scene.harness.person(.administrator)
             let wipe = try await scene.issue(#"{"kind": "\#(kind)"}"#, bearer: administrator)
@@ -299,7 +301,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func everyKindReachesTheDeviceWithItsArguments() async throws {
+    @Test func `Every kind reaches the device with its arguments`() async throws {
         try await play { scene in
             let first = try await scene.issue(
                 #"""
@@ -337,7 +339,7 @@ struct CommandRoutesTests {
     }
 
     /// A device mostly keeps verbose lines in its ring alone, so the level without the ring would bring none.
-    @Test func aRequestForTheLevelVerboseIsForTheRingToo() async throws {
+    @Test func `A request for the level verbose is for the ring, too`() async throws {
         try await play { scene in
             let capture = #""mode": "capture", "captureSeconds": 60, "level": "verbose""#
             let table: [(arguments: String, ring: Bool)] = [
@@ -355,7 +357,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func whatADeviceTellsOfItselfIsShown() async throws {
+    @Test func `What a device reports about itself is shown`() async throws {
         try await play { scene in
             let issued = try await scene.issue(#"{"kind": "query-device-information"}"#)
             let command = try #require(try await scene.given().first)
@@ -373,7 +375,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func aDeviceThatLeftGetsNoneAndIsShownSo() async throws {
+    @Test func `A device that left gets no commands and is shown so`() async throws {
         try await play { scene in
             #expect(
                 try await scene.client.send(.post, WireNames.unenrollPath, bearer: scene.device.credential).status
@@ -389,7 +391,7 @@ struct CommandRoutesTests {
     }
 
     @Test(arguments: ["wipe", "enterprise-wipe"])
-    func aWipeAndACancellationHaveRoomBesideOtherCommands(_ kind: String) async throws {
+    func `A wipe and a cancellation have room beside other commands`(_ kind: String) async throws {
         try await play { scene in
             var waiting: [String] = []
             for _ in 0..<32 {
@@ -407,7 +409,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func aWaitingCommandIsEndedAtTheCollectorByWhoMayRequestIt() async throws {
+    @Test func `A waiting command is ended at the collector by whoever may request it`() async throws {
         try await play { scene in
             func end(_ id: String, bearer: String? = nil) async throws -> TestResponse {
                 try await scene.client.send(.delete, "\(scene.path)/\(id)", bearer: bearer ?? scene.person)
@@ -435,7 +437,7 @@ struct CommandRoutesTests {
         }
     }
 
-    @Test func aDeviceHasOnlySoManyOpen() async throws {
+    @Test func `A device has a bounded number of open commands`() async throws {
         try await play { scene in
             for _ in 0..<32 {
                 #expect(try await scene.issue(#"{"kind": "send-beacon", "expiresInSeconds": 60}"#).status == .created)

@@ -16,7 +16,7 @@ struct ConnectionGuardStateMachineTests {
         ConnectionGuardStateMachine(limits: limits, now: at(0))
     }
 
-    @Test func anAnsweredRequestKeepsTheConnectionOpen() {
+    @Test func `An answered request keeps the connection open`() {
         var machine = Self.machine()
         for second in [Int64(1), 10] {
             #expect(machine.requestHeadArrived(now: Self.at(second)) == .forward)
@@ -28,7 +28,7 @@ struct ConnectionGuardStateMachineTests {
         }
     }
 
-    @Test func anAnswerBeforeTheBodyHasArrivedIsTheLast() {
+    @Test func `An answer before the body has arrived is the last`() {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         #expect(machine.answerHeadWritten() == .writeAsLast)
@@ -40,7 +40,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(machine.answerHeadWritten() == .discard)
     }
 
-    @Test func theEndOfTheUnreadBodyOrOfTheInputEndsTheLinger() {
+    @Test func `The end of the unread body or of the input ends the linger`() {
         for ending in [true, false] {
             var machine = Self.machine()
             _ = machine.requestHeadArrived(now: Self.at(1))
@@ -50,7 +50,7 @@ struct ConnectionGuardStateMachineTests {
         }
     }
 
-    @Test func aLongAnswerHasTimeForEachOfItsPartsWhileItIsRead() {
+    @Test func `A long answer has time for each of its parts while it is read`() {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         _ = machine.requestEndArrived(now: Self.at(1))
@@ -62,7 +62,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(machine.answerBodyWritten(now: Self.at(211)) == false)
     }
 
-    @Test func lateHeadsIdleClientsAndUnreadAnswersEndTheConnection() {
+    @Test func `Late heads, idle clients and unread answers end the connection`() {
         var silent = Self.machine()
         #expect(silent.deadlineReached(now: Self.at(14)) == .waitUntil(Self.at(15)))
         #expect(silent.deadlineReached(now: Self.at(15)) == .close)
@@ -75,7 +75,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(unread.deadlineReached(now: Self.at(61)) == .close)
     }
 
-    @Test func aBodyThatTricklesIsRefusedAndTheLateAnswerDiscarded() {
+    @Test func `A body that trickles is refused, and the late answer discarded`() {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         for _ in 0..<100 { #expect(machine.requestBodyArrived(bytes: 1) == .forward) }
@@ -91,7 +91,7 @@ struct ConnectionGuardStateMachineTests {
     @Test(
         arguments: [(0, 10), (999, 10), (1000, 11), (50_000, 60), (109_999, 119), (110_000, 120), (Int.max >> 1, 120)]
             as [(Int, Int64)])
-    func aBodyHasTheTimeOfTheLeastPaceAndNoMoreThanAll(_ bytes: Int, _ seconds: Int64) {
+    func `A body has the time of the least pace and no more than the whole limit`(_ bytes: Int, _ seconds: Int64) {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         _ = machine.requestBodyArrived(bytes: bytes)
@@ -99,7 +99,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(machine.deadlineReached(now: Self.at(1 + seconds)) == .refuseSlowBody)
     }
 
-    @Test func theNextBodyBeginsItsPaceAnew() {
+    @Test func `The next body begins its pace anew`() {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         _ = machine.requestBodyArrived(bytes: 50_000)
@@ -113,7 +113,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(machine.deadline == Self.at(20 + 10 + 2))
     }
 
-    @Test func aPipelinedRequestDoesNotProlongTheOneBeforeIt() {
+    @Test func `A pipelined request does not prolong the one before it`() {
         var machine = Self.machine()
         _ = machine.requestHeadArrived(now: Self.at(1))
         _ = machine.requestEndArrived(now: Self.at(1))
@@ -124,7 +124,7 @@ struct ConnectionGuardStateMachineTests {
         #expect(machine.deadline == Self.at(65))
     }
 
-    @Test func anAnswerToWhatIsNoRequestIsTheLast() {
+    @Test func `An answer to what is not a request is the last`() {
         var machine = Self.machine()
         #expect(machine.answerHeadWritten() == .writeAsLast)
         #expect(machine.answerEndWritten(now: Self.at(1)) == .writeAndLinger)

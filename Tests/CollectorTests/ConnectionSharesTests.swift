@@ -19,7 +19,7 @@ struct ConnectionSharesTests {
             ConnectionLimits(connections: connections, connectionsPerAddress: perAddress), logger: logger)
     }
 
-    @Test func anAddressHasHalfOfTheConnectionsAndAnotherTheRest() throws {
+    @Test func `An address has half of the connections, and another the rest`() throws {
         let shares = Self.shares(8, perAddress: nil)
         let (greedy, other) = (try Self.address("192.0.2.1"), try Self.address("192.0.2.2"))
         #expect((0..<8).filter { _ in shares.acquire(greedy) }.count == 4)
@@ -31,7 +31,7 @@ struct ConnectionSharesTests {
         #expect(shares.count == 0, "nobody is remembered without a connection")
     }
 
-    @Test func aNetworkOfIPv6IsOneAddressAndAMappedIPv4AddressIsItself() throws {
+    @Test func `A network of IPv6 is one address, and a mapped IPv4 address is itself`() throws {
         #expect(try Self.address("2001:db8:1:2::1") == Self.address("2001:db8:1:2:ffff::9"))
         #expect(try Self.address("2001:db8:1:2::1") != Self.address("2001:db8:1:3::1"))
         #expect(try Self.address("::ffff:192.0.2.1") == Self.address("192.0.2.1"))
@@ -42,7 +42,8 @@ struct ConnectionSharesTests {
     }
 
     /// A proxy on this machine brings everybody's connections; a limit that is set holds for it too.
-    @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) func thisMachineIsLimitedOnlyWhereThatIsSet(
+    @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
+    func `This machine is limited only where that is set`(
         text: String
     ) throws {
         let address = try Self.address(text)
@@ -54,7 +55,7 @@ struct ConnectionSharesTests {
 
     /// Half-open connections of an address that has its share of them: a further one is closed at once, and those that
     /// are there stay.
-    @Test func aConnectionOverTheShareIsClosedAtOnceAndAPlaceComesBack() async throws {
+    @Test func `A connection over the share is closed at once, and a place comes back`() async throws {
         let limit = 6
         let harness = Harness { $0.connections.connectionsPerAddress = limit }
         try await harness.live { client in

@@ -40,7 +40,7 @@ import WireModel
         return String(try #require(try #/name="formToken" value="([^"]+)"/#.firstMatch(in: html)).output.1)
     }
 
-    @Test func aTokenOpensASessionAndTheSessionPages() async throws {
+    @Test func `A token opens a session, and the session opens pages`() async throws {
         try await harness.route { client in
             let asked = try await client.send(.get, "/devices?q=a%20b")
             #expect(asked.status == .seeOther)
@@ -61,7 +61,7 @@ import WireModel
     }
 
     /// Whoever watches the collector learns of missing files; devices are served all the same.
-    @Test func readinessTellsWhetherTheConsoleIsThere() async throws {
+    @Test func `Readiness says whether the console is there`() async throws {
         for (harness, console) in [(harness, "ready"), (Harness(), "missing")] {
             try await harness.route { client in
                 let answer = try await client.send(.get, "/readyz")
@@ -71,7 +71,7 @@ import WireModel
         }
     }
 
-    @Test func aWrongTokenOpensNothingAndIsInTheTrail() async throws {
+    @Test func `A wrong token opens nothing and is in the trail`() async throws {
         try await harness.route { client in
             for token in ["wrong", "", "enroll-default", String(repeating: "x", count: 600)] {
                 let refused = try await Self.signIn(client, token)
@@ -84,7 +84,7 @@ import WireModel
     }
 
     @Test(arguments: ["//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example", "x", ""])
-    func theWayAfterTheSignInStaysHere(next: String) async throws {
+    func `The redirect after the sign-in stays here`(next: String) async throws {
         try await harness.route { client in
             let body = "token=viewer-default&next=\(next.percentEncoded)"
             let response = try await client.send(.post, "/sign-in", headers: Self.form, body: Data(body.utf8))
@@ -92,7 +92,7 @@ import WireModel
         }
     }
 
-    @Test func everyPageSaysThatNothingIsStored() async throws {
+    @Test func `Every page says that nothing is stored`() async throws {
         let reason = "0 bytes are free for /var/lib/secret."
         try await harness.route { [harness] client in
             let mine = try Self.cookie(try await Self.signIn(client, "viewer-default"))
@@ -121,7 +121,7 @@ import WireModel
         }
     }
 
-    @Test func aLinkSignsInOnceAndNeverWithAToken() async throws {
+    @Test func `A link signs in once and never with a token`() async throws {
         try await harness.route { client in
             let made = try await client.send(.post, "/api/v1/sign-in-codes", bearer: "viewer-default")
             #expect(made.status == .created)
@@ -141,7 +141,7 @@ import WireModel
         }
     }
 
-    @Test func theSignInPageNamesThePersonWhoseSessionItWouldReplace() async throws {
+    @Test func `The sign-in page names the person whose session it would replace`() async throws {
         try await harness.route { client in
             let empty = String(buffer: try await client.send(.get, "/sign-in").body)
             #expect(!empty.contains(#"id="present""#))
@@ -151,7 +151,7 @@ import WireModel
         }
     }
 
-    @Test func behindAProxyAddressesAndCookieFollowIt() async throws {
+    @Test func `Behind a proxy, addresses and cookie follow it`() async throws {
         try await harness.route { client in
             let proxy: HTTPFields = [
                 .init("X-Forwarded-Prefix")!: "/telemetry/", .init("X-Forwarded-Proto")!: "https",
@@ -173,7 +173,7 @@ import WireModel
     }
 
     /// Browsers send a cookie to every port of its host, as with two port forwards to localhost.
-    @Test func twoConsolesOnPortsOfOneHostKeepASessionEach() async throws {
+    @Test func `Two consoles on ports of one host keep a session each`() async throws {
         try await harness.route { client in
             func at(_ authority: String) -> HTTPFields { [.init("X-Forwarded-Host")!: authority] }
             var cookies: [String: String] = [:]
@@ -202,7 +202,7 @@ import WireModel
         }
     }
 
-    @Test func aFormWithoutTheSessionsTokenOrFromElsewhereIsRefused() async throws {
+    @Test func `A form without the session's token or from elsewhere is refused`() async throws {
         try await harness.route { client in
             let mine = try Self.cookie(try await Self.signIn(client, "viewer-default"))
             let other = try Self.cookie(try await Self.signIn(client, "viewer-default"))
@@ -228,7 +228,7 @@ import WireModel
         }
     }
 
-    @Test func whatAFormHasDoneIsSaidOnceToItsOwnSession() async throws {
+    @Test func `What a form has done is reported once to its own session`() async throws {
         try await harness.route { client in
             let mine = try Self.cookie(try await Self.signIn(client, "administrator-default"))
             let other = try Self.cookie(try await Self.signIn(client, "administrator-default"))
@@ -252,7 +252,7 @@ import WireModel
         }
     }
 
-    @Test func aFormThatIsSentTwiceIsPerformedOnce() async throws {
+    @Test func `A form that is sent twice is performed once`() async throws {
         try await harness.route { client in
             let mine = try Self.cookie(try await Self.signIn(client, "administrator-default"))
             let before = try await harness.metadata.tokens().count
@@ -278,7 +278,7 @@ import WireModel
         }
     }
 
-    @Test func whatWasFilledInOutlivesTheSession() async throws {
+    @Test func `What was filled in outlives the session`() async throws {
         try await harness.route { client in
             let former = try Self.cookie(try await Self.signIn(client, "administrator-default"))
             let token = try Self.formToken(try await client.send(.get, "/tokens", headers: former)).percentEncoded
@@ -299,7 +299,7 @@ import WireModel
         }
     }
 
-    @Test func whoeverSeesAllOrganizationsMayLookAtOne() async throws {
+    @Test func `Whoever sees all organizations may look at one`() async throws {
         let own = try await harness.enrolledDevice("default")
         let west = try await harness.enrolledDevice("other")
         try await harness.route { client in
@@ -337,7 +337,7 @@ import WireModel
         }
     }
 
-    @Test func dataIsTheAPIWithTheSessionsRightsAndOnlyReads() async throws {
+    @Test func `Data is the API with the session's rights and only reads`() async throws {
         _ = try await harness.enrolledDevice("default")
         let west = try await harness.enrolledDevice("other")
         try await harness.route { client in
@@ -357,7 +357,7 @@ import WireModel
         }
     }
 
-    @Test func assetsAreCachedByVersionAndPagesNeverCachedOrFound() async throws {
+    @Test func `Assets are cached by version, and pages are never cached or found`() async throws {
         try await harness.route { client in
             let plain = try await client.send(.get, "/assets/console.css")
             #expect(plain.headers[.contentType] == "text/css; charset=utf-8")
@@ -376,7 +376,7 @@ import WireModel
 
     /// Sixty attempts at once are answered, and one more with each second. Many are sent side by side, so that it makes
     /// no difference how long the machine needs for one.
-    @Test func somebodyWhoTriesTokensHasToWait() async throws {
+    @Test func `A client that tries tokens has to wait`() async throws {
         try await harness.live { client in
             @Sendable func attempt() async throws -> Int {
                 try await client.send(
@@ -392,7 +392,7 @@ import WireModel
         }
     }
 
-    @Test func aLivePageIsToldOfAChangeAndTheStreamKnowsItsTopics() async throws {
+    @Test func `A live page is told of a change, and the stream knows its topics`() async throws {
         let west = try await harness.enrolledDevice("other")
         try await harness.route { client in
             let cookie = try Self.cookie(try await Self.signIn(client, "viewer-default"))
@@ -406,7 +406,7 @@ import WireModel
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [true, false])
-    func aLivePageEndsWithItsSession(byRevocation: Bool) async throws {
+    func `A live page ends with its session`(byRevocation: Bool) async throws {
         let token = try await harness.metadata.createPersonToken(
             name: "watcher", role: .viewer, organization: "default")
         let secret = try #require(try await harness.metadata.signIn(token: token.token)).secret
@@ -430,7 +430,7 @@ import WireModel
     }
 
     /// The API gives it in pages of a thousand. The console sends each of them as it comes.
-    @Test func aLongTableForDownloadIsSentWhole() async throws {
+    @Test func `A long table for download is sent whole`() async throws {
         let count = 1001
         let token = try await harness.metadata.createEnrollmentToken(organization: "default", maximumUses: count)
         var ids: Set<String> = []

@@ -26,7 +26,7 @@ import WireModel
         (try? FileManager.default.contentsOfDirectory(atPath: "\(data.path)/records/\(pattern)")) ?? []
     }
 
-    @Test func answersAreOfWhatCanBeReadAndSayWhatIsMissing() async throws {
+    @Test func `Answers are of what can be read and say what is missing`() async throws {
         let data = try await KeptData(days: 3)
         let day = try #require(try Self.days(data).first)
         for stream in StreamName.allCases { try Self.truncate("\(data.path)/records/\(day)/\(stream).sqlite") }
@@ -74,7 +74,7 @@ import WireModel
         #expect(report.isWhole && report.lostAtCollector == UInt64(9 * KeptData.recordsPerDay), "\(report.findings)")
     }
 
-    @Test func commandsGoOnWithWhatCanBeReadAndExitWithOne() async throws {
+    @Test func `Commands go on with what can be read and exit with 1`() async throws {
         let data = try await KeptData(days: 3)
         let day = try #require(try Self.days(data).first)
         try Self.truncate("\(data.path)/records/\(day)/event.sqlite")
@@ -91,7 +91,7 @@ import WireModel
     }
 
     /// The real program, killed when its salvage has come to each of these places; what follows it finishes.
-    @Test func aCollectorThatIsKilledWhileItSalvagesGoesOnAtTheNextStart() async throws {
+    @Test func `A collector that is killed while it salvages goes on at the next start`() async throws {
         let data = try await KeptData(days: 1, devices: 2)
         try await Self.enlarge(data)
         let day = try #require(try Self.days(data).first)

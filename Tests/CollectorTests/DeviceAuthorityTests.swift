@@ -15,7 +15,7 @@ struct DeviceAuthorityTests {
         return error?.message
     }
 
-    @Test func filesThatDoNotMakeAnAuthorityAreRefusedByName() throws {
+    @Test func `Files that do not make an authority are refused by name`() throws {
         let (ca, other) = (try files.deviceCA(), try files.deviceCA(name: "other"))
         #expect(refusal(ca.certificate, other.key)?.contains("--device-ca-key") == true)
         #expect(refusal(ca.key, ca.key)?.contains("--device-ca-certificate") == true)
@@ -38,7 +38,7 @@ struct DeviceAuthorityTests {
         #expect(refusal(try files.write("both.pem", both), other.key) != nil)
     }
 
-    @Test func itsEndIsWatched() throws {
+    @Test func `The authority's end is watched`() throws {
         let ca = try files.deviceCA(days: 20)
         let authority = try DeviceAuthority(certificate: ca.certificate, key: ca.key)
         let watched = try #require(authority.watched.first)

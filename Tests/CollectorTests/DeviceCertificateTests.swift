@@ -19,7 +19,7 @@ struct DeviceCertificateTests {
         func add(_ line: Data) { kept.withLock { $0.append(String(decoding: line, as: UTF8.self)) } }
     }
 
-    @Test func aDeviceGetsOneWhenItEnrollsAndIsServedWithItAlone() async throws {
+    @Test func `A device gets a certificate when it enrolls and is served with it alone`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             #expect(!held.certificate.isEmpty)
@@ -35,7 +35,7 @@ struct DeviceCertificateTests {
     }
 
     /// Whatever the request asks for: subject, names and use are the collector's.
-    @Test func onlyTheKeyIsTheRequests() async throws {
+    @Test func `Only the key is the request's`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             let certificates = try NIOSSLCertificate.fromPEMBytes(Array(held.certificate.utf8))
@@ -52,7 +52,7 @@ struct DeviceCertificateTests {
     }
 
     @Test(arguments: [CertificateScene.Mode.optional, .required])
-    func anotherDevicesCertificateIsRefused(mode: CertificateScene.Mode) async throws {
+    func `Another device's certificate is refused`(mode: CertificateScene.Mode) async throws {
         try await CertificateScene.play(mode) { scene in
             let first = try await scene.enroll()
             let second = try await scene.enroll(TestSigningRequests.second, key: TestSigningRequests.secondKey)
@@ -61,7 +61,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func aCertificateOfAnotherAuthorityIsNoConnection() async throws {
+    @Test func `A certificate of another authority gives no connection`() async throws {
         let files = try ServerFiles()
         let foreign = try files.deviceCA(name: "foreign")
         let authority = try DeviceAuthority(certificate: foreign.certificate, key: foreign.key)
@@ -77,7 +77,7 @@ struct DeviceCertificateTests {
     }
 
     /// One that the authority has signed and this collector does not remember, such as one made with a stolen key.
-    @Test func aCertificateThatTheCollectorDidNotIssueIsRefused() async throws {
+    @Test func `A certificate that the collector did not issue is refused`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             let request = try SigningRequest(der: TestSigningRequests.der(TestSigningRequests.first))
@@ -88,7 +88,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func anExpiredOneIsNoConnectionAndOneThatExpiresOnAConnectionIsRefused() async throws {
+    @Test func `An expired one gives no connection, and one that expires on a connection is refused`() async throws {
         // By the collector's clock of long ago it is good; the handshake goes by the machine's.
         try await CertificateScene.play(now: Harness.now) { scene in
             let held = try await scene.enroll()
@@ -105,7 +105,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func aDeviceThatIsRefusedAgainAndAgainTakesOneLineOfTheLogAMinute() async throws {
+    @Test func `A device that is refused again and again fills one line of the log a minute`() async throws {
         let written = Written()
         let logger = Logger(label: "test") { _ in
             JSONLinesLogHandler(level: SharedLogLevel(.warning), write: written.add)
@@ -120,7 +120,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func aRevokedDevicesCertificateIsOfNoUse() async throws {
+    @Test func `A revoked device's certificate is of no use`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             #expect(try await scene.ask(held, showing: held.shown).status == 200)
@@ -132,7 +132,7 @@ struct DeviceCertificateTests {
 
     /// The answer that carries the new one may be lost: the former one is good until the new one is used, and not
     /// after.
-    @Test func aRenewalEndsTheFormerOneWhenItIsFirstUsed() async throws {
+    @Test func `A renewal ends the former one when it is first used`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             let lost = try await scene.renew(held)
@@ -151,7 +151,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func whereTheyAreOptionalADeviceMayComeWithoutAndAskForOneLater() async throws {
+    @Test func `Where they are optional, a device may come without and ask for one later`() async throws {
         try await CertificateScene.play(.optional) { scene in
             let enrolled = try await scene.harness.device()
             let held = CertificateScene.Held(
@@ -163,7 +163,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func whereTheyAreOffARequestForOneIsNotLookedAt() async throws {
+    @Test func `Where they are off, a request for one is not looked at`() async throws {
         try await CertificateScene.play(.off) { scene in
             let held = try await scene.enroll(TestSigningRequests.rsa1024)
             #expect(held.certificate.isEmpty)
@@ -171,7 +171,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func aRequestThatCannotBeUsedEnrollsNothing() async throws {
+    @Test func `A request that cannot be used enrolls nothing`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             var tampered = TestSigningRequests.der(TestSigningRequests.second)
@@ -199,7 +199,7 @@ struct DeviceCertificateTests {
         }
     }
 
-    @Test func peopleNeedNoneAndSeeTheDevices() async throws {
+    @Test func `People need none and see the devices'`() async throws {
         try await CertificateScene.play { scene in
             let held = try await scene.enroll()
             _ = try await scene.ask(held, showing: held.shown)
@@ -226,7 +226,7 @@ struct DeviceCertificateTests {
     }
 
     /// With other client authorities every client has to show a certificate; a device's is one of those that will do.
-    @Test func besideOtherClientAuthoritiesADevicesCertificateOpensTheConnection() async throws {
+    @Test func `Beside other client authorities, a device's certificate opens the connection`() async throws {
         try await CertificateScene.play(clientCA: true) { scene in
             let factory = (TestCertificates.client, TestCertificates.clientKey)
             var request = WireEnrollRequest()

@@ -61,7 +61,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func whatIsConfirmedIsDoneOnceToEachDeviceAndToldForEach() async throws {
+    @Test func `What is confirmed is done once to each device and reported for each`() async throws {
         try await play { scene in
             try await scene.harness.metadata.unenroll(device: scene.devices[2].deviceID)
             let fields = #""action": "command", "kind": "send-beacon", "filter": {"agentVersion": "0"}"#
@@ -90,7 +90,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func aSelectionThatHasChangedIsNotConfirmed() async throws {
+    @Test func `A selection that has changed is not confirmed`() async throws {
         try await play { scene in
             let filter = #""action": "revoke", "filter": {"state": "enrolled"}"#
             let confirm = try #require(try await scene.post("{\(filter)}").json.text("confirm"))
@@ -115,7 +115,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func everyActionIsThatOfTheSingleDevice() async throws {
+    @Test func `Every action is that of the single device`() async throws {
         try await play { scene in
             func states() async throws -> [String?] {
                 try await scene.client.json("/api/v1/devices?sort=name", bearer: scene.administrator).objects("items")
@@ -148,7 +148,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func whoMayDoItToOneDeviceMayDoItToMany() async throws {
+    @Test func `Whoever may do it to one device may do it to many`() async throws {
         try await play { scene in
             let (viewer, operating) = (
                 try await scene.harness.person(.viewer), try await scene.harness.person(.operator)
@@ -181,7 +181,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func aPersonOfOneOrganizationSelectsItsDevicesOnly() async throws {
+    @Test func `A person of one organization selects its devices only`() async throws {
         try await play { scene in
             try await scene.harness.metadata.createOrganization("other")
             let stranger = try await scene.harness.person(.administrator, "other")
@@ -212,7 +212,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func wrongRequestsNameTheField() async throws {
+    @Test func `Wrong requests name the field`() async throws {
         try await play(1) { scene in
             for (body, field) in [
                 (#"{"filter": {}}"#, "action"), (#"{"action": "reboot", "filter": {}}"#, "action"),
@@ -255,7 +255,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func aRepeatedRequestWithItsKeyBeginsOneJob() async throws {
+    @Test func `A repeated request with its key begins one job`() async throws {
         try await play { scene in
             let fields = #""action": "reinstate", "filter": {"state": "enrolled"}"#
             let confirm = try #require(try await scene.post("{\(fields)}", key: "k").json.text("confirm"))
@@ -272,7 +272,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func theResultsOfManyDevicesComeInPages() async throws {
+    @Test func `The results of many devices come in pages`() async throws {
         try await play(70) { scene in
             let job = try await scene.run(#""action": "reinstate", "filter": {}"#)
             let path = "\(Self.jobs)/\(job.text("id") ?? "")/devices?limit=30&result=done"
@@ -292,7 +292,7 @@ struct DeviceJobRoutesTests {
         }
     }
 
-    @Test func theWorkerGoesOnByItself() async throws {
+    @Test func `The worker goes on by itself`() async throws {
         try await play { scene in
             let worker = Task { await scene.worker.run(on: .continuous) }
             let fields = #""action": "reinstate", "filter": {}"#

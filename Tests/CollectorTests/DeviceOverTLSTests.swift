@@ -81,7 +81,7 @@ struct DeviceOverTLSTests {
         return try #require(try await scene.harness.metadata.device(id, organization: nil)).certificates
     }
 
-    @Test func itEnrollsIsServedAndRenewsBeforeTheEnd() async throws {
+    @Test func `It enrolls, is served, and renews before the end`() async throws {
         try await Self.play(.required) { scene, device in
             #expect(try await device.send())
             let first = try await Self.certificates(scene, device)
@@ -98,7 +98,7 @@ struct DeviceOverTLSTests {
     }
 
     /// The collector's clock is of long ago: what it issues has ended by the machine's, by which the handshake goes.
-    @Test func oneThatTheHandshakeDoesNotTakeIsNotInTheWayWhereItIsOptional() async throws {
+    @Test func `One that the handshake does not accept is not in the way where it is optional`() async throws {
         try await Self.play(.optional, now: Harness.now) { _, device in
             let isSent = try await device.send(passes: 6)
             #expect(isSent)
@@ -107,7 +107,7 @@ struct DeviceOverTLSTests {
 
     /// Superseded, or of a time that the collector was restored to before: with its token the device is let in again,
     /// as the same one.
-    @Test func oneThatTheCollectorDoesNotRememberIsReplacedByEnrollingAgain() async throws {
+    @Test func `One that the collector does not remember is replaced by enrolling again`() async throws {
         try await Self.play(.required) { scene, device in
             #expect(try await device.send())
             let id = try #require(device.enrollments.load()).deviceID
@@ -121,7 +121,7 @@ struct DeviceOverTLSTests {
         }
     }
 
-    @Test func aKeyThatTheRequestWasNotMadeWithIsSaidAndShowsNothing() async throws {
+    @Test func `A key that does not belong to the request is reported and shows nothing`() async throws {
         try await Self.play(.optional, key: TestSigningRequests.secondKey) { _, device in
             let isSent = try await device.send()
             #expect(isSent)

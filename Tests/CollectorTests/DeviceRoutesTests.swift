@@ -18,7 +18,7 @@ struct DeviceRoutesTests {
         return try await harness.metadata.enroll(token: harness.enrollmentToken, request: request)
     }
 
-    @Test func theListIsFilteredSearchedSortedAndCounted() async throws {
+    @Test func `The list is filtered, searched, sorted and counted`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             for number in 0..<25 {
@@ -87,7 +87,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test func devicesAreListedByTheTokenWithWhichTheyLastEnrolled() async throws {
+    @Test func `Devices are listed by the token with which they last enrolled`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let (first, second) = (
@@ -117,7 +117,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test func facetsCountWhatTheListWouldHave() async throws {
+    @Test func `Facets count what the list would have`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             for number in 0..<12 {
@@ -174,7 +174,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test func aRevokedDeviceIsRefusedAndShownAsRevoked() async throws {
+    @Test func `A revoked device is refused and shown as revoked`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let device = try await harness.device()
@@ -196,7 +196,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test func revokingADeviceShowsItsTokenAndCanCloseIt() async throws {
+    @Test func `Revoking a device shows its token and can close it`() async throws {
         try await UploadScene.play { scene in
             let (harness, client) = (scene.harness, scene.client)
             let path = "/api/v1/devices/\(scene.device.deviceID)"
@@ -215,7 +215,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test func aDeviceIsDeletedOnceThatIsConfirmed() async throws {
+    @Test func `A device is deleted once that is confirmed`() async throws {
         try await UploadScene.play { scene in
             let (harness, client) = (scene.harness, scene.client)
             let path = "/api/v1/devices/\(scene.device.deviceID)"
@@ -252,7 +252,7 @@ struct DeviceRoutesTests {
         }
     }
 
-    @Test func aPredecessorsLogsAreShownWithTheDevicesOwn() async throws {
+    @Test func `A predecessor's logs are shown with the device's own`() async throws {
         try await UploadScene.play { scene in
             let (harness, client) = (scene.harness, scene.client)
             var book = LogBook()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Distributions")
 struct DistributionTests {
-    @Test func percentilesAreValuesThatThereAre() throws {
+    @Test func `Percentiles are values that exist`() throws {
         let distribution = try #require(Distribution((1...200).map(Double.init).shuffled()))
         #expect(distribution.count == 200 && distribution.min == 1 && distribution.max == 200)
         #expect(distribution.p5 == 10 && distribution.p25 == 50 && distribution.p75 == 150 && distribution.p95 == 190)
@@ -16,7 +16,7 @@ struct DistributionTests {
         #expect(distribution.histogram.first?.from == 1 && distribution.histogram.last?.to == 200)
     }
 
-    @Test func oneValueIsOneBar() throws {
+    @Test func `One value is one bar`() throws {
         let distribution = try #require(Distribution([7]))
         #expect(
             distribution.p50 == 7 && distribution.p99 == 7
@@ -24,13 +24,13 @@ struct DistributionTests {
         #expect(try #require(Distribution([3, 3, 3])).histogram == [.init(from: 3, to: 3, count: 3)])
     }
 
-    @Test func extremesAreCountedOnceEach() throws {
+    @Test func `Extremes are counted once each`() throws {
         let distribution = try #require(Distribution([-.greatestFiniteMagnitude, 0, .greatestFiniteMagnitude]))
         #expect(distribution.histogram.reduce(0) { $0 + $1.count } == 3)
         #expect(distribution.mean.isFinite)
     }
 
-    @Test func nothingIsNoDistribution() {
+    @Test func `No values make no distribution`() {
         #expect(Distribution([]) == nil)
         #expect(Distribution([1, .nan]) == nil)
     }

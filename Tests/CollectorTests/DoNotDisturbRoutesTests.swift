@@ -61,7 +61,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func nobodyHasDecidedAtFirst() async throws {
+    @Test func `Nobody has decided at first`() async throws {
         try await play { scene in
             let news = try await scene.client.send(.get, WireNames.commandsPath, bearer: scene.device.credential)
             #expect(try news.message(WireCommandsAnswer.self).hasDoNotDisturb, "it says that it knows do-not-disturb")
@@ -72,7 +72,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func aPersonsDecisionIsAuditedAndToldToTheDevice() async throws {
+    @Test func `A person's decision is audited and sent to the device`() async throws {
         try await play { scene in
             #expect(try await scene.set(true).status == .ok)
             let reported = try await scene.reported()
@@ -98,7 +98,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func theNewestDecisionHoldsAndARepeatIsNone() async throws {
+    @Test func `The newest decision holds, and a repeat is none`() async throws {
         try await play { scene in
             #expect(try await scene.decide(true, request: 1).message(WireDoNotDisturb.self).revision == 1)
             scene.harness.clock.advance(seconds: 5)
@@ -114,7 +114,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func onlyWhatTheProfileAllowsIsSwitchedOn() async throws {
+    @Test func `Only what the profile allows is switched on`() async throws {
         try await play { scene in
             #expect(try await scene.set(true).status == .ok)
             try await scene.allow(false)
@@ -128,7 +128,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func itIsKeptOverARestartOfTheCollectorAndANewEnrollment() async throws {
+    @Test func `The decision is kept over a restart of the collector and a new enrollment`() async throws {
         let harness = try MetadataHarness()
         let device = try await harness.device()
         var profile = WireProfile()
@@ -150,7 +150,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func theLastComplianceIsStillShown() async throws {
+    @Test func `The last compliance is still shown`() async throws {
         try await play { scene in
             var beacon = WireBeacon()
             beacon.deviceCompliance = .nonCompliant
@@ -167,7 +167,7 @@ struct DoNotDisturbRoutesTests {
         }
     }
 
-    @Test func aDeviceThatHasLeftAndWhatIsMalformedAreRefused() async throws {
+    @Test func `A device that has left and a malformed request are refused`() async throws {
         try await play { scene in
             let empty = try await scene.client.send(
                 .put, scene.path, bearer: scene.person, headers: [.contentType: WireNames.json], body: Data("{}".utf8))

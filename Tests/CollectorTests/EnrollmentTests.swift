@@ -8,7 +8,7 @@ import WireModel
 
 @Suite("Enrollment over HTTP")
 struct EnrollmentTests {
-    @Test func aTokenGivesACredentialThatWorksAndUnenrollingEndsIt() async throws {
+    @Test func `A token gives a credential that works, and unenrolling ends it`() async throws {
         let harness = Harness()
         try await harness.route { client in
             var request = WireEnrollRequest()
@@ -33,7 +33,7 @@ struct EnrollmentTests {
         }
     }
 
-    @Test func whatIsNotAnEnrollRequestIsRefusedAndEnrollsNothing() async throws {
+    @Test func `What is not an enroll request is refused and enrolls nothing`() async throws {
         let harness = Harness()
         var bad = WireEnrollRequest()
         bad.deviceID = Data([1, 2, 3])
@@ -48,7 +48,7 @@ struct EnrollmentTests {
         #expect(try await harness.metadata.deviceIDs(organization: nil, withTest: true).isEmpty)
     }
 
-    @Test func theProfileIsSentOnceAndThenNotModified() async throws {
+    @Test func `The profile is sent once and then not modified`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.route { client in

@@ -39,7 +39,7 @@ struct EventRouteTests {
         return found
     }
 
-    @Test func theyComeNewestFirstOverAllDevices() async throws {
+    @Test func `Events come newest first over all devices`() async throws {
         let harness = Harness()
         let devices = try await scene(harness)
         try await harness.route { client in
@@ -60,7 +60,7 @@ struct EventRouteTests {
         }
     }
 
-    @Test func whatIsAddedMeanwhileMovesNoPage() async throws {
+    @Test func `What is added meanwhile moves no page`() async throws {
         let harness = Harness()
         let devices = try await scene(harness)
         try await harness.route { client in
@@ -78,7 +78,7 @@ struct EventRouteTests {
         }
     }
 
-    @Test func theyAreSummedUp() async throws {
+    @Test func `Events are summed up`() async throws {
         let harness = Harness()
         _ = try await scene(harness)
         try await harness.route { client in
@@ -100,7 +100,7 @@ struct EventRouteTests {
         }
     }
 
-    @Test func aLargePageIsWhole() async throws {
+    @Test func `A large page is whole`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var chain = ChainBuilder(stream: .event)

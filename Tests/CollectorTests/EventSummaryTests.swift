@@ -30,7 +30,7 @@ struct EventSummaryTests {
         return summary
     }
 
-    @Test func countsByNameWithDistinctDevicesAndNumbers() throws {
+    @Test func `Events are counted by name with distinct devices and numbers`() throws {
         let view = EventSummaryView(try summary(by: .name), isStepped: true)
         #expect(view.groups.map(\.key) == ["sale", "open"])
         let sale = try #require(view.groups.first)
@@ -45,13 +45,13 @@ struct EventSummaryTests {
     }
 
     @Test(arguments: [(EventSummary.Grouping.device, [2, 2]), (.application, [1, 1, 2]), (.value, [1, 1, 1])])
-    func countsByOtherProperties(grouping: EventSummary.Grouping, counts: [Int]) throws {
+    func `Events are counted by other properties`(grouping: EventSummary.Grouping, counts: [Int]) throws {
         let view = EventSummaryView(try summary(by: grouping), isStepped: false)
         #expect(view.groups.map(\.count).sorted() == counts)
         #expect(view.groups.allSatisfy { $0.buckets == nil })
     }
 
-    @Test func moreGroupsThanAnAnswerHoldsAreRefused() throws {
+    @Test func `More groups than an answer holds are refused`() throws {
         var summary = EventSummary(window: SeriesWindow(from: 0, to: 10, step: 10), by: .name)
         #expect(throws: EventSummary.Overflow.self) {
             for number in 0...EventSummary.maximumGroups {
@@ -75,7 +75,7 @@ struct EventSummaryTests {
         return EventSummaryView(summary, isStepped: true)
     }
 
-    @Test func percentilesAreValuesUntilThereAreTooManyDifferentOnes() throws {
+    @Test func `Percentiles are values until there are too many different ones`() throws {
         let exact = try #require(try numbers(2000, most: 2000).groups.first)
         #expect(exact.numeric?.p50 == 1000 && exact.numeric?.p95 == 1900 && exact.numeric?.count == 4000)
         #expect(exact.buckets?.p50 == [1000, 999] && exact.buckets?.p95 == [1900, 1899])
@@ -93,7 +93,7 @@ struct EventSummaryTests {
             (.leastNonzeroMagnitude, 3, .leastNonzeroMagnitude),
             (-.greatestFiniteMagnitude, 15, -.greatestFiniteMagnitude),
         ] as [(Double, Int, Double)])
-    func numbersAreRoundedToTheirFirstDigits(_ number: Double, _ digits: Int, _ expected: Double) {
+    func `Numbers are rounded to their first digits`(_ number: Double, _ digits: Int, _ expected: Double) {
         #expect(abs(NumberCounts.rounded(number, to: digits) - expected) <= abs(expected) * 1e-12)
     }
 
@@ -102,11 +102,11 @@ struct EventSummaryTests {
         (.integer(42), "43", false),
         (.boolean(true), "true", true), (.date(0), "1970-01-01T00:00:00Z", true), (.text("a"), "A", false),
     ])
-    func aValueIsFoundByItsText(value: WireValue.OneOf_Value, text: String, isFound: Bool) {
+    func `A value is found by its text`(value: WireValue.OneOf_Value, text: String, isFound: Bool) {
         #expect(EventFilter(value: text).admits(Self.event("e", value)) == isFound)
     }
 
-    @Test func filtersHoldTogether() {
+    @Test func `Filters hold together`() {
         let event = Self.event("sale", .integer(1))
         #expect(EventFilter(name: "sale", type: .custom, value: "1").admits(event))
         #expect(!EventFilter(name: "sale", type: .launch).admits(event))

@@ -13,7 +13,7 @@ struct ExportCommandTests {
         }
     }
 
-    @Test func everyRecordIsOneLineInTheOrderOfReceipt() async throws {
+    @Test func `Every record is one line in the order of receipt`() async throws {
         let data = try await KeptData(days: 3)
         let run = try await data.ws1collector("export")
         #expect(run.status == 0, "\(run.errors)")
@@ -31,7 +31,7 @@ struct ExportCommandTests {
         #expect(event["name"] as? String == "event.0.0" && event["value"] as? Int == 42)
     }
 
-    @Test func itIsFilteredByWhatIsAsked() async throws {
+    @Test func `It is filtered by what is asked`() async throws {
         let data = try await KeptData(days: 3)
         func count(_ arguments: String...) async throws -> Int {
             let run = try await ProgramRun.of(
@@ -51,7 +51,7 @@ struct ExportCommandTests {
         #expect(try await count("--from", "2025-06-17", "--device", "\(data.devices[0])") == day)
     }
 
-    @Test func aFileIsNotOverwrittenAndMistakesAreTold() async throws {
+    @Test func `A file is not overwritten, and mistakes are reported`() async throws {
         let data = try await KeptData(days: 1, devices: 1)
         let file = data.path + "/out.ndjson"
         let written = try await data.ws1collector("export", "--output", file)

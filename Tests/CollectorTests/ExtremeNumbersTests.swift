@@ -172,7 +172,7 @@ import WireModel
 
     // MARK: - The walk
 
-    @Test func everyPageTableAndProgramShowsThem() async throws {
+    @Test func `Every page, table and program shows them`() async throws {
         try await Self.play { scene in
             let signedIn = try await scene.client.send(
                 .post, "/sign-in", headers: [.contentType: WireNames.form],
@@ -226,7 +226,7 @@ import WireModel
         return path + "?" + Set(names).sorted().joined(separator: "&")
     }
 
-    @Test func everyRouteAnswersWithThemAndToThem() async throws {
+    @Test func `Every route answers with them and to them`() async throws {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
             path: "../../Schemas/api/openapi.yaml")
         let document = try String(contentsOf: path, encoding: .utf8)
@@ -289,7 +289,7 @@ import WireModel
         }
     }
 
-    @Test func theProgramsOnTheDataShowThem() async throws {
+    @Test func `The programs on the data show them`() async throws {
         try await Self.play { scene in
             for arguments in [
                 ["export"], ["verify"], ["balance"], ["retention", "status"], ["token", "list"],

@@ -61,7 +61,7 @@ import WireModel
         "(SELECT id FROM chain WHERE device = x'\(device.data.map { String(format: "%02x", $0) }.joined())')"
     }
 
-    @Test func nothingIsKnownBeforeTheFirstPassAndEverythingIsAccountedForAfterIt() async throws {
+    @Test func `Nothing is known before the first pass, and everything is accounted for after it`() async throws {
         try await play { scene in
             let before = try await scene.balance()
             #expect(before.text("state") == "unknown" && before["balance"] == nil && before.flag("running") == false)
@@ -81,7 +81,7 @@ import WireModel
         }
     }
 
-    @Test func oneLostAndOneDoubledRecordAreTold() async throws {
+    @Test func `One lost and one doubled record are reported`() async throws {
         try await play { scene in
             let (losing, doubling) = (scene.data.devices[0], scene.data.devices[1])
             let file = "\(scene.data.path)/records/\(try Self.day(scene.data))/event.sqlite"
@@ -113,7 +113,7 @@ import WireModel
         }
     }
 
-    @Test func theLastVerificationIsShownWithItsScope() async throws {
+    @Test func `The last verification is shown with its scope`() async throws {
         try await play { scene in
             let run = try await scene.data.ws1collector("verify", "--json")
             #expect(run.status == 0, "\(run.errors)")
@@ -128,7 +128,7 @@ import WireModel
         }
     }
 
-    @Test func anOrganizationSeesItsOwnDevicesAndFindingsOnly() async throws {
+    @Test func `An organization sees its own devices and findings only`() async throws {
         try await play { scene in
             try await scene.metadata.createOrganization("other")
             let stranger = try await scene.metadata.createPersonToken(
@@ -155,7 +155,7 @@ import WireModel
         }
     }
 
-    @Test func testDevicesAreInTheSumIfAskedForAndDeletedOnesAreNot() async throws {
+    @Test func `Test devices are in the sum if asked for, and deleted ones are not`() async throws {
         try await play { scene in
             let connection = try Connection(
                 path: scene.data.path + "/collector.sqlite", options: .init(mode: .readWrite))
@@ -173,7 +173,7 @@ import WireModel
         }
     }
 
-    @Test func aMissingFileIsNamedAndNothingIsWhole() async throws {
+    @Test func `A missing file is named, and nothing is whole`() async throws {
         try await play { scene in
             let day = try Self.day(scene.data)
             try FileManager.default.removeItem(atPath: "\(scene.data.path)/records/\(day)/event.sqlite")
@@ -184,7 +184,7 @@ import WireModel
         }
     }
 
-    @Test func aPassThatIsAskedForIsMade() async throws {
+    @Test func `A pass that is asked for is made`() async throws {
         try await play { scene in
             let keeper = scene.server.fleetBalance
             let running = Task { await keeper.run(on: .continuous) }
@@ -210,7 +210,7 @@ import WireModel
                 rejected: [:], dropped: [:], lostAtCollector: lost, waiting: waiting))
     }
 
-    @Test func aDeviceThatClaimsTheImpossibleSpoilsNoSum() {
+    @Test func `A device that claims the impossible spoils no sum`() {
         var sum = FleetBalance()
         sum.add(
             DeviceID(high: 0, low: 1), [Self.entry(stored: 5, waiting: 2), Self.entry(stored: 1, produced: 99)],
@@ -223,7 +223,7 @@ import WireModel
         #expect(sum.faults.map(\.reasons) == [[.deviceClaims], [.lostAtCollector, .missing]])
     }
 
-    @Test func soManyFaultsAreToldOneByOneAndTheOthersAreCounted() {
+    @Test func `A bounded number of faults is listed one by one, and the others are counted`() {
         var (one, two) = (FleetBalance(), FleetBalance())
         for number in 0..<80 {
             one.add(DeviceID(high: 1, low: UInt64(number)), [Self.entry(stored: 1, lost: 1)], found: [])

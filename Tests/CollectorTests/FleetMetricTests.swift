@@ -39,7 +39,7 @@ struct FleetMetricTests {
         return ids
     }
 
-    @Test func theNewestValueOfEachDeviceComesInPages() async throws {
+    @Test func `The newest value of each device comes in pages`() async throws {
         let harness = Harness()
         let expected = Set(try await scene(harness, devices: 7).map(\.description))
         try await harness.route { client in
@@ -70,7 +70,7 @@ struct FleetMetricTests {
         }
     }
 
-    @Test func theGreatestAndTheLeastOfTheFleetAreFoundByName() async throws {
+    @Test func `The greatest and the least of the fleet are found by name`() async throws {
         let harness = Harness()
         let devices = try await scene(harness, devices: 9)
         try await harness.route { client in
@@ -103,7 +103,7 @@ struct FleetMetricTests {
         }
     }
 
-    @Test func valuesAreSpreadByAttribute() async throws {
+    @Test func `Values are spread by attribute`() async throws {
         let harness = Harness()
         _ = try await scene(harness, devices: 10)
         try await harness.route { client in
@@ -133,7 +133,7 @@ struct FleetMetricTests {
         ("series", "metric=a&sample=9"),
         ("series", "metric=a&limit=1"),
     ])
-    func whatCannotBeIsRefused(route: String, query: String) async throws {
+    func `What cannot be is refused`(route: String, query: String) async throws {
         try await Harness().route { client in
             let response = try await client.send(.get, "/api/v1/metrics/\(route)?\(query)", bearer: "viewer-default")
             #expect(try response.problem.code == "invalid-parameter")

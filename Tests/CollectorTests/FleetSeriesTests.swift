@@ -37,7 +37,7 @@ struct FleetSeriesTests {
         }
     }
 
-    @Test func eachDeviceCountsOnceInABucket() async throws {
+    @Test func `Each device counts once in a bucket`() async throws {
         let harness = Harness()
         for number in 1...20 as ClosedRange<UInt64> {
             let device = try await harness.enrolledDevice().id
@@ -79,7 +79,7 @@ struct FleetSeriesTests {
         }
     }
 
-    @Test func aSampleLooksAtSomeDevicesAndAlwaysAtTheSame() async throws {
+    @Test func `A sample looks at some devices and always at the same ones`() async throws {
         let harness = Harness()
         for number in 1...40 as ClosedRange<UInt64> {
             await send(harness, try await harness.enrolledDevice().id, free: number, later: nil)
@@ -97,7 +97,7 @@ struct FleetSeriesTests {
         }
     }
 
-    @Test func groupsOfDevicesAreCompared() async throws {
+    @Test func `Groups of devices are compared`() async throws {
         try await UploadScene.play { scene in
             let metadata = scene.harness.metadata
             // Ten versions: one device has 1.0, two have 1.1, and so on.
@@ -147,7 +147,7 @@ struct FleetSeriesTests {
         }
     }
 
-    @Test func groupsAreInTheAnswer() async throws {
+    @Test func `Groups are in the answer`() async throws {
         let harness = Harness()
         for (version, count) in [("1.1", 3), ("1.2", 2)] {
             for _ in 0..<count {
@@ -183,7 +183,7 @@ struct FleetSeriesTests {
         return accumulator
     }
 
-    @Test func aDeviceWithSeveralProgramsCountsOnceWithTheirMean() throws {
+    @Test func `A device with several programs counts once with their mean`() throws {
         var fleet = FleetSeries(
             window: SeriesWindow(from: 0, to: 100 * Self.minute, step: 10 * Self.minute), aggregate: .last)
         let device = try Self.accumulator([
@@ -197,7 +197,7 @@ struct FleetSeriesTests {
         #expect(wide?.mean == 0)
     }
 
-    @Test func tooManySeriesAreRefused() throws {
+    @Test func `Too many series are refused`() throws {
         var fleet = FleetSeries(
             window: SeriesWindow(from: 0, to: 100 * Self.minute, step: 10 * Self.minute), aggregate: nil)
         let device = try Self.accumulator((0..<201).map { ("a", "\($0)", 1, 1) })
@@ -205,7 +205,7 @@ struct FleetSeriesTests {
         #expect(overflow?.detail.contains("`attribute`") == true)
     }
 
-    @Test func tooManySamplesAreRefusedWithTheNumberOfDevicesThatFit() async throws {
+    @Test func `Too many samples are refused with the number of devices that fit`() async throws {
         #expect(FleetSeriesRoutes.refusal(of: 60_000, by: 50, over: 1000) == nil)
         let refusal = try #require(FleetSeriesRoutes.refusal(of: 250_000, by: 50, over: 1000))
         #expect(refusal.code == "too-much" && refusal.status == 400)

@@ -15,7 +15,9 @@ import WireModel
         )
     }
 
-    @Test func everyRouteWithAJSONBodyRefusesWhatIsTooDeepOrTooMuchBeforeItIsLookedInto() async throws {
+    @Test func `Every route with a JSON body refuses what is too deep or too much before it is looked into`()
+        async throws
+    {
         try await RouteScene.play { scene in
             var tried: [String] = []
             for route in RouteSample.order(scene.harness.server.responder.routes) {

@@ -11,7 +11,7 @@ import WireModel
 
 @Suite("Batches over HTTP")
 struct IngestTests {
-    @Test func aReplayedBatchIsStoredOnceAndAnsweredTheSame() async throws {
+    @Test func `A replayed batch is stored once and answered the same`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)
@@ -32,7 +32,7 @@ struct IngestTests {
         #expect(harness.store.storedCount == 3)
     }
 
-    @Test func partsOfAllStreamsInOneRequestAreAnsweredInItsOrder() async throws {
+    @Test func `Parts of all streams in one request are answered in its order`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let epoch = EpochID.random()
@@ -59,7 +59,7 @@ struct IngestTests {
         #expect(known.lastSeen == Harness.now)
     }
 
-    @Test func theDeviceComesFromTheCredentialNeverFromTheBody() async throws {
+    @Test func `The device comes from the credential, never from the body`() async throws {
         let harness = Harness()
         let (first, second) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
         var events = ChainBuilder(stream: .event)
@@ -73,7 +73,7 @@ struct IngestTests {
         }
     }
 
-    @Test func aPartWhoseFormIsWrongIsDamagedAndTheOthersAreStored() async throws {
+    @Test func `A part whose form is wrong is damaged, and the others are stored`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)
@@ -92,7 +92,7 @@ struct IngestTests {
         #expect(harness.store.storedCount == 1)
     }
 
-    @Test func aPartOverItsLimitIsTooLargeUnlessItIsASingleRecord() async throws {
+    @Test func `A part over its limit is too large unless it is a single record`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var samples = ChainBuilder(stream: .sample)
@@ -112,7 +112,7 @@ struct IngestTests {
         }
     }
 
-    @Test func requestsThatMeanNothingAreRefusedWhole() async throws {
+    @Test func `Requests that mean nothing are refused whole`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)
@@ -144,7 +144,7 @@ struct IngestTests {
 
     private static let secretPath = "/var/lib/ws1collector/records/2026-11-21/event.sqlite"
 
-    @Test func aStoreThatCannotDecideIs503WithATimeToComeBack() async throws {
+    @Test func `A store that cannot decide is 503 with a time to come back`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         harness.store.fail(StoreError(.io, "no space left on \(Self.secretPath)"))
@@ -165,7 +165,7 @@ struct IngestTests {
         }
     }
 
-    @Test func aFullPipelineIs429() async throws {
+    @Test func `A full pipeline is 429`() async throws {
         let harness = Harness { $0.budget = IngestBudget(maximumBodies: 0) }
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)
@@ -182,7 +182,7 @@ struct IngestTests {
         }
     }
 
-    @Test func closingAnEpochAnswersAllStreamsAndEndsIt() async throws {
+    @Test func `Closing an epoch answers all streams and ends it`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let epoch = EpochID.random()

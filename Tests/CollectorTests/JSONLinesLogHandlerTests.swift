@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Log lines")
 struct JSONLinesLogHandlerTests {
-    @Test func everyLineIsOneJSONObjectWhateverIsInIt() throws {
+    @Test func `Every line is one JSON object, whatever is in it`() throws {
         let written = Recorder()
         var logger = Logger(label: "test") { _ in
             JSONLinesLogHandler(level: SharedLogLevel(.info), now: { 0 }, write: { line in written.add(line) })

@@ -10,7 +10,7 @@ struct KeyPinTests {
     private let files: ServerFiles
     init() throws { files = try ServerFiles() }
 
-    @Test func certificateAndKeyHaveTheSamePin() throws {
+    @Test func `Certificate and key have the same pin`() throws {
         let certificate = try files.write("server.pem", TestCertificates.server)
         let key = try files.write("server.key", TestCertificates.serverKey)
         let pin = try KeyPin.of(file: certificate, flag: "--tls-certificate")
@@ -22,7 +22,7 @@ struct KeyPinTests {
         #expect(try KeyPin.of(file: new, flag: "--backup-key") != pin)
     }
 
-    @Test func theRootOfAChainIsTheOneThatItsFileHolds() throws {
+    @Test func `The root of a chain is the one that its file holds`() throws {
         let leaf = try files.write("leaf.pem", TestCertificates.server)
         let chain = try files.write("chain.pem", TestCertificates.server + "\n" + TestCertificates.authority)
         let root = try KeyPin.certificates(file: chain, flag: "")[1]
@@ -36,7 +36,7 @@ struct KeyPinTests {
         }
     }
 
-    @Test func aFileWithoutAKeyIsNamed() throws {
+    @Test func `A file without a key is named`() throws {
         for path in ["/nowhere.pem", try files.write("empty.pem", ""), try files.write("text.pem", "no key")] {
             let error = #expect(throws: CollectorError.self) { _ = try KeyPin.of(file: path, flag: "--backup-key") }
             #expect(error?.message.contains("--backup-key \(path)") == true)
@@ -60,7 +60,7 @@ struct EnrollmentFileCommandTests {
         try EnrollmentFile(try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    @Test func itHasAddressPinsAndATokenForOneDevice() async throws {
+    @Test func `It has address, pins and a token for one device`() async throws {
         let data = try await KeptData(days: 0)
         let certificate = try files.write("server.pem", TestCertificates.server)
         let (first, second) = (data.path + "/first.json", data.path + "/second.json")
@@ -121,7 +121,7 @@ struct EnrollmentFileCommandTests {
         #expect(try file(data.path + "/p.json").certificateAuthorities.isEmpty)
     }
 
-    @Test func overPlainHTTPThereAreNoPins() async throws {
+    @Test func `Over plain HTTP, there are no pins`() async throws {
         let data = try await KeptData(days: 0)
         let made = try await run(data, "--address", "http://127.0.0.1:8420", "--output", data.path + "/plain.json")
         #expect(made.status == 0 && made.text.contains("no pins"), "\(made)")
@@ -129,7 +129,7 @@ struct EnrollmentFileCommandTests {
         #expect(!FileManager.default.fileExists(atPath: data.path + "/backup-key.pem"))
     }
 
-    @Test func whatCannotBeMadeSaysWhy() async throws {
+    @Test func `What cannot be made says why`() async throws {
         let data = try await KeptData(days: 0)
         let certificate = try files.write("server.pem", TestCertificates.server)
         let key = try files.write("server.key", TestCertificates.serverKey)

@@ -42,7 +42,7 @@ struct LiveConnectionTests {
         #expect(answer.ended, "the connection was left open")
     }
 
-    @Test func aBodyAnnouncedTooLargeIsRefusedBeforeItIsRead() async throws {
+    @Test func `A body announced too large is refused before it is read`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -52,7 +52,7 @@ struct LiveConnectionTests {
         #expect(answer.text.contains("\"limit\":\(WireLimits.bodyBytes)"))
     }
 
-    @Test func aChunkedBodyOverTheCapIsRefusedWhileItIsRead() async throws {
+    @Test func `A chunked body over the cap is refused while it is read`() async throws {
         let harness = Harness { $0.bodyBytes = 256 * 1024 }
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -63,7 +63,7 @@ struct LiveConnectionTests {
         Self.expectRefusal(answer, 413, "body-too-large")
     }
 
-    @Test func withoutACredentialNothingOfTheBodyIsWaitedFor() async throws {
+    @Test func `Without a credential, nothing of the body is waited for`() async throws {
         let harness = Harness()
         let answer = try await Self.exchange(harness) { connection in
             connection.send(Self.head("nobody", "Content-Length: 1000000\r\n"))
@@ -71,7 +71,7 @@ struct LiveConnectionTests {
         Self.expectRefusal(answer, 401, "credential-unknown")
     }
 
-    @Test func anEndlessBodyBehindARefusalIsCutOff() async throws {
+    @Test func `An endless body behind a refusal is cut off`() async throws {
         let harness = Harness { $0.connections.lingerBytes = 64 * 1024 }
         let finished = try await harness.live { client in
             try await BlockingCall.run {
@@ -86,7 +86,7 @@ struct LiveConnectionTests {
         #expect(finished < 200)
     }
 
-    @Test func aBodyThatTricklesIsRefusedWith408() async throws {
+    @Test func `A body that trickles is refused with 408`() async throws {
         let harness = Harness { $0.connections.bodySeconds = 1 }
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -97,7 +97,7 @@ struct LiveConnectionTests {
         #expect(answer.text.components(separatedBy: "HTTP/1.1 ").count == 2, "one answer")
     }
 
-    @Test func aClientThatSaysNothingIsCutOff() async throws {
+    @Test func `A client that sends nothing is cut off`() async throws {
         let harness = Harness { $0.connections.firstHeadSeconds = 1 }
         let answer = try await Self.exchange(harness) { connection in
             connection.send("POST /api/v1/batches HTTP/1.1\r\nHost: c\r\nX-Slow: ")
@@ -109,7 +109,7 @@ struct LiveConnectionTests {
     @Test(arguments: [
         "\u{1}\u{2}\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /api/v1/batches HTTP/1.1\r\nContent-Length: x\r\n\r\n",
     ])
-    func whatIsNotHTTPIsAnsweredWithAProblem(bytes: String) async throws {
+    func `What is not HTTP is answered with a problem`(bytes: String) async throws {
         let answer = try await Self.exchange(Harness()) { connection in connection.send(bytes) }
         Self.expectRefusal(answer, 400, "malformed-http")
     }
@@ -118,14 +118,14 @@ struct LiveConnectionTests {
         "GET /healthz HTTP/1.1\r\n\r\n", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", "GET /healthz HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
     ])
-    func aRequestWithoutExactlyOneHostIsRefused(bytes: String) async throws {
+    func `A request without exactly one host is refused`(bytes: String) async throws {
         let answer = try await Self.exchange(Harness()) { connection in connection.send(bytes) }
         Self.expectRefusal(answer, 400, "malformed-http")
         #expect(answer.text.components(separatedBy: "HTTP/1.1 ").count == 2, "one answer")
     }
 
     @Test(arguments: ["zz\r\n", "FFFFFFFFFFFFFFFFFF\r\n"])
-    func aChunkThatIsNoneIsTheSendersFault(chunk: String) async throws {
+    func `A chunk that is none is the sender's fault`(chunk: String) async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -135,7 +135,7 @@ struct LiveConnectionTests {
         Self.expectRefusal(answer, 400, "malformed-http")
     }
 
-    @Test func bodiesOfOneDeviceThatTrickleDoNotKeepAnotherDeviceOut() async throws {
+    @Test func `Bodies of one device that trickle do not keep another device out`() async throws {
         let harness = Harness { $0.budget = IngestBudget(maximumBodies: 4, maximumBodiesPerDevice: 2) }
         let (slow, other) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
         try await harness.live { client in
@@ -165,7 +165,7 @@ struct LiveConnectionTests {
 
     /// Connections that announce bodies and send two bytes occupy nobody's place; nor do the places that devices fill
     /// reduce those of people.
-    @Test func whatIsAnnouncedAndNotSentKeepsNobodyOut() async throws {
+    @Test func `What is announced and not sent keeps nobody out`() async throws {
         let harness = Harness {
             $0.budget = IngestBudget(maximumBodies: 1, maximumBodiesPerDevice: 1, maximumOtherBodies: 1)
         }
@@ -203,7 +203,7 @@ struct LiveConnectionTests {
         }
     }
 
-    @Test func headIsAnsweredAsGetWithoutABodyAndTheConnectionGoesOn() async throws {
+    @Test func `HEAD is answered as GET without a body, and the connection goes on`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let path = "/api/v1/devices/\(device.id)"
@@ -230,7 +230,7 @@ struct LiveConnectionTests {
         #expect(answer.ended)
     }
 
-    @Test func whoWaitsFor100IsReportedToGoOn() async throws {
+    @Test func `Who waits for 100 is told to go on`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -244,7 +244,7 @@ struct LiveConnectionTests {
         #expect(answer.text.hasPrefix("HTTP/1.1 400 "))
     }
 
-    @Test func aTransferCodingThatNobodyUndoesIsRefused() async throws {
+    @Test func `A transfer coding that nobody undoes is refused`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -254,7 +254,7 @@ struct LiveConnectionTests {
         Self.expectRefusal(answer, 501, "unsupported-transfer-encoding")
     }
 
-    @Test func aHeaderWithoutEndIsRefused() async throws {
+    @Test func `A header without end is refused`() async throws {
         let answer = try await Self.exchange(Harness()) { connection in
             connection.send("GET /livez HTTP/1.1\r\nHost: c\r\nX-Long: " + String(repeating: "a", count: 100_000))
         }
@@ -263,7 +263,7 @@ struct LiveConnectionTests {
         #expect(answer.ended)
     }
 
-    @Test func afterARefusalThatReadTheBodyTheConnectionGoesOn() async throws {
+    @Test func `After a refusal that read the body, the connection goes on`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let answer = try await Self.exchange(harness) { connection in
@@ -274,7 +274,7 @@ struct LiveConnectionTests {
         #expect(answer.text.contains("\"status\":\"alive\""))
     }
 
-    @Test func manyDevicesAtOnceAreEachStoredOnce() async throws {
+    @Test func `Many devices at once are each stored once`() async throws {
         let harness = Harness()
         try await harness.live { client in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -305,7 +305,7 @@ struct LiveConnectionTests {
         ("HTTP/1.1", "Connection: close\r\n", true),
         ("HTTP/1.1", "", false),
     ])
-    func aConnectionEndsAsTheVersionSays(version: String, header: String, ends: Bool) async throws {
+    func `A connection ends as the version says`(version: String, header: String, ends: Bool) async throws {
         let harness = Harness()
         let answer = try await Self.exchange(harness) { connection in
             connection.send("GET /livez \(version)\r\nHost: collector\r\n\(header)\r\n")
@@ -318,7 +318,7 @@ struct LiveConnectionTests {
     }
 
     @Test(arguments: ["", "Connection: keep-alive\r\n"])
-    func anAnswerToHTTP10IsNotChunkedAndEndsWithTheConnection(header: String) async throws {
+    func `An answer to HTTP 1.0 is not chunked and ends with the connection`(header: String) async throws {
         let harness = Harness()
         let token = try await harness.metadata.createPersonToken(name: "viewer", role: .viewer, organization: "default")
             .token

@@ -6,7 +6,7 @@ import WireModel
 
 @Suite struct LiveRoutesTests {
     /// A device becomes late although nothing happens. However many people look, a page a second loads at most.
-    @Test func aLivePageLoadsFromTimeToTimeAlthoughNothingHappens() {
+    @Test func `A live page loads from time to time, although nothing happens`() {
         let device = DeviceID.random()
         for topics: [LiveTopic] in [[.devices], [.notices], [.jobs], [.commandsOf(device), .devices]] {
             #expect(!LiveRoutes.isStale(topics, after: LiveRoutes.refreshSeconds - 1, streams: 1))

@@ -62,7 +62,7 @@ struct LogCommandTests {
         String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init).filter(isWanted)
     }
 
-    @Test func everyLineIsFetchedOnceAndByteForByte() async throws {
+    @Test func `Every line is fetched once, byte for byte`() async throws {
         try await Self.play { scene in
             let run = try await scene.ws1log("fetch", "--chunks", "--json", "--output", scene.folder.path)
             #expect(run.status == 0, "\(run.errors)")
@@ -85,7 +85,7 @@ struct LogCommandTests {
         }
     }
 
-    @Test func theFilterIsThatOfALocalStore() async throws {
+    @Test func `The filter is that of a local store`() async throws {
         try await Self.play { scene in
             let since = Timestamp.text(Harness.now + 2000 * Self.second)
             let filter = [
@@ -106,7 +106,7 @@ struct LogCommandTests {
         }
     }
 
-    @Test func whatIsThereIsListedCountedAndVerified() async throws {
+    @Test func `What is there is listed, counted and verified`() async throws {
         try await Self.play { scene in
             #expect(try await scene.ws1log("list").text.split(separator: "\n").count == 1 + 5)
             let list = try #require(
@@ -133,7 +133,7 @@ struct LogCommandTests {
         }
     }
 
-    @Test func deletingAsksFirstAndTakesWholeChunks() async throws {
+    @Test func `Deleting asks first and removes whole chunks`() async throws {
         try await Self.play { scene in
             let asked = try await scene.ws1log("delete", "--type", "crash")
             #expect(
@@ -149,7 +149,7 @@ struct LogCommandTests {
         }
     }
 
-    @Test func theChunksThatAreNamedAreDeletedAndNoOthers() async throws {
+    @Test func `The chunks that are named are deleted, and no others`() async throws {
         try await Self.play { scene in
             func chunks() async throws -> [JSONObject] {
                 try await scene.scene.client.json("/api/v1/logs", bearer: scene.scene.person).objects("items")
@@ -162,7 +162,7 @@ struct LogCommandTests {
         }
     }
 
-    @Test func aRequestIsIssuedWaitedForAndCancelled() async throws {
+    @Test func `A request is issued, waited for and cancelled`() async throws {
         try await Self.play { scene in
             let run = try await scene.ws1log(
                 "request", "--mode", "capture", "--seconds", "60", "--level", "warning", "--type", "application",
@@ -192,7 +192,7 @@ struct LogCommandTests {
         }
     }
 
-    @Test func whoMayNotAndWhatIsNotThereIsSaid() async throws {
+    @Test func `Missing rights and missing objects are reported`() async throws {
         try await Self.play { scene in
             let port = scene.port
             func run(_ arguments: [String], device: String, token: String) async throws -> ProgramRun {

@@ -27,7 +27,7 @@ struct LogCountRoutesTests {
         (histogram.object("buckets")?[level] as? [Any] ?? []).map { $0 as? Int }
     }
 
-    @Test func linesAreCountedByLevelAndTime() async throws {
+    @Test func `Lines are counted by level and time`() async throws {
         try await UploadScene.play { scene in
             try await Self.fill(scene)
             func histogram(_ query: String) async throws -> JSONObject {
@@ -66,7 +66,7 @@ struct LogCountRoutesTests {
         }
     }
 
-    @Test func withoutLogsThereIsADayOfNothing() async throws {
+    @Test func `Without logs, there is a day of nothing`() async throws {
         try await UploadScene.play { scene in
             let found = try await scene.client.json("/api/v1/logs/histogram", bearer: scene.person)
             #expect(found.number("stepSeconds") == 900 && Self.counts(found, "error").allSatisfy { $0 == 0 })
@@ -86,14 +86,14 @@ struct LogCountRoutesTests {
             (-70, 10, 101...300, 50, LogBuckets(from: -70, to: 10, step: 50)),
             (0, 86_400_000_000, 5...6, nil, LogBuckets(from: 0, to: 86_400_000_000, step: 900_000_000)),
         ] as [(Int64?, Int64?, ClosedRange<Int64>, Int64?, LogBuckets)])
-    func bucketsAreChosen(
+    func `Buckets are chosen`(
         _ since: Int64?, _ until: Int64?, _ times: ClosedRange<Int64>, _ step: Int64?, _ expected: LogBuckets
     ) throws {
         let filter = LogFilter(since: since, until: until)
         #expect(try LogBuckets(filter, of: times, step: step, now: 0) == expected)
     }
 
-    @Test func facetsTellWhatCouldBeChosen() async throws {
+    @Test func `Facets show what could be chosen`() async throws {
         try await UploadScene.play { scene in
             try await Self.fill(scene)
             func facets(_ query: String) async throws -> JSONObject {
@@ -125,7 +125,7 @@ struct LogCountRoutesTests {
         }
     }
 
-    @Test func anotherOrganizationsLogsCountForNothing() async throws {
+    @Test func `Another organization's logs count for nothing`() async throws {
         try await UploadScene.play { scene in
             try await Self.fill(scene)
             try await scene.harness.metadata.createOrganization("west")

@@ -18,7 +18,7 @@ struct LogLineRoutesTests {
 
     private static func texts(_ page: JSONObject) -> [String] { page.objects("items").compactMap { $0.text("text") } }
 
-    @Test func aLineIsShownWithWhereItIsFrom() async throws {
+    @Test func `A line is shown with where it is from`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook(application: "com.example.kiosk")
             try book.add(
@@ -40,7 +40,7 @@ struct LogLineRoutesTests {
         }
     }
 
-    @Test func everyFilterCutsLinesAsItDoesInTheContent() async throws {
+    @Test func `Every filter cuts lines as it does in the content`() async throws {
         try await UploadScene.play { scene in
             for segment in 1...3 as ClosedRange<UInt64> {
                 var book = LogBook(application: segment == 3 ? "com.example.b" : "com.example.a")
@@ -72,7 +72,7 @@ struct LogLineRoutesTests {
         }
     }
 
-    @Test func severalDevicesAreMergedByTime() async throws {
+    @Test func `Several devices are merged by time`() async throws {
         try await UploadScene.play { scene in
             let others = [try await scene.harness.device(), try await scene.harness.device()]
             for (offset, credential) in ([scene.device] + others).map(\.credential).enumerated() {
@@ -111,7 +111,7 @@ struct LogLineRoutesTests {
         }
     }
 
-    @Test func pagesFollowEachOtherAndSayHowFarTheyHaveGot() async throws {
+    @Test func `Pages follow each other and say how far they have got`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...25, from: Harness.now)
@@ -145,14 +145,14 @@ struct LogLineRoutesTests {
         "after=YXJyaXZhbHwxfDB8MA&order=oldest",
         "after=YXJyaXZhbHwxfDB8MA&cursor=x", "label=device",
     ])
-    func aRequestThatCannotBeIsRefused(_ query: String) async throws {
+    func `A request that cannot be is refused`(_ query: String) async throws {
         try await UploadScene.play { scene in
             let response = try await scene.client.send(.get, "/api/v1/logs/lines?\(query)", bearer: scene.person)
             try response.expect(400, "invalid-parameter")
         }
     }
 
-    @Test func aDeviceMayNotBeNamedTwiceNorTooManyOfThem() async throws {
+    @Test func `A device may not be named twice, nor too many of them`() async throws {
         try await UploadScene.play { scene in
             let device = DeviceID.random()
             for devices in [[device, device], (0..<51).map { _ in DeviceID.random() }] {
@@ -165,7 +165,7 @@ struct LogLineRoutesTests {
         }
     }
 
-    @Test func linesThatArriveAreToldSinceTheNewest() async throws {
+    @Test func `Lines that arrive are reported since the newest`() async throws {
         try await UploadScene.play { scene in
             let begun = try #require(try await Self.page(scene).text("newest"))
             let nothing = try await Self.page(scene, "after=\(begun)")
@@ -197,7 +197,7 @@ struct LogLineRoutesTests {
         }
     }
 
-    @Test func aLineIsShownWithThoseAroundIt() async throws {
+    @Test func `A line is shown with those around it`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...200, from: Harness.now)
@@ -226,7 +226,7 @@ struct LogLineRoutesTests {
         }
     }
 
-    @Test func anotherOrganizationSeesNoLineByWhateverMeans() async throws {
+    @Test func `Another organization sees no line by whatever means`() async throws {
         try await UploadScene.play { scene in
             try await scene.harness.metadata.createOrganization("west")
             let stranger = try await scene.harness.person(.administrator, "west")

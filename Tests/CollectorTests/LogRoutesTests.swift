@@ -27,7 +27,7 @@ struct LogRoutesTests {
         try await scene.client.json("/api/v1/logs?\(query)", bearer: scene.person).objects("items")
     }
 
-    @Test func deletingOfAllOrganizationsMustBeSaid() async throws {
+    @Test func `Deleting from all organizations must be said explicitly`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...20, from: Harness.now)
@@ -44,7 +44,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func aChunkIsListedWithWhatItHolds() async throws {
+    @Test func `A chunk is listed with what it holds`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook(application: "com.example.kiosk")
             try book.add(segment: 4, positions: 1...20, from: Harness.now)
@@ -62,7 +62,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func theListIsCutByEveryFilterAndPaged() async throws {
+    @Test func `The list is cut by every filter and paged`() async throws {
         try await UploadScene.play { scene in
             for segment in 1...3 {
                 var book = LogBook(application: segment == 3 ? "com.example.b" : "com.example.a")
@@ -99,14 +99,14 @@ struct LogRoutesTests {
         "order=size",
         "device=x",
     ])
-    func aFilterThatCannotBeIsRefused(_ query: String) async throws {
+    func `A filter that cannot be is refused`(_ query: String) async throws {
         try await UploadScene.play { scene in
             let response = try await scene.client.send(.get, "/api/v1/logs/content?\(query)", bearer: scene.person)
             try response.expect(400, "invalid-parameter")
         }
     }
 
-    @Test func linesThatWereSentInSeveralChunksAreToldOnce() async throws {
+    @Test func `Lines that were sent in several chunks are returned once`() async throws {
         try await UploadScene.play { scene in
             let epoch = LogEpochID.random()
             for positions in [1...30, 20...60, 5...10, 1...60] as [ClosedRange<UInt64>] {
@@ -128,7 +128,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func devicesAndProcessesAreMergedByTimeOrToldOneAfterTheOther() async throws {
+    @Test func `Devices and processes are merged by time or returned one after the other`() async throws {
         try await UploadScene.play { scene in
             let other = try await scene.harness.device()
             var book = LogBook()
@@ -167,7 +167,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func everyFilterCutsLinesAsItDoesOnTheDevice() async throws {
+    @Test func `Every filter cuts lines as it does on the device`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             let lines = [
@@ -199,7 +199,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func theAnswerIsCompressedForWhoTakesIt() async throws {
+    @Test func `The answer is compressed for clients that accept it`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...5000, from: Harness.now)
@@ -224,7 +224,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func deletingAsksFirstAndTakesWhatItSaid() async throws {
+    @Test func `Deleting asks first and removes what it said`() async throws {
         try await UploadScene.play { scene in
             func delete(_ query: String) async throws -> TestResponse {
                 try await scene.client.send(.delete, "/api/v1/logs?\(query)", bearer: scene.person)
@@ -261,7 +261,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func deletingByIDsTakesJustTheChunksNamed() async throws {
+    @Test func `Deleting by IDs removes just the chunks named`() async throws {
         try await UploadScene.play { scene in
             func delete(_ query: String) async throws -> TestResponse {
                 try await scene.client.send(.delete, "/api/v1/logs?\(query)", bearer: scene.person)
@@ -291,7 +291,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func anAdministratorSetsTheQuotaOfAnApplication() async throws {
+    @Test func `An administrator sets the quota of an application`() async throws {
         try await UploadScene.play { scene in
             let list = "/api/v1/log-quotas/default"
             let (administrator, viewer) = (scene.harness.administrator, try await scene.harness.person(.viewer))
@@ -320,7 +320,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func whatIsOlderThanTwoWeeksIsPurgedOnRequest() async throws {
+    @Test func `What is older than two weeks is purged on request`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...20, from: Harness.now)
@@ -340,7 +340,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func viewersReadOperatorsDeleteAndOtherOrganizationsSeeNothing() async throws {
+    @Test func `Viewers read, operators delete, and other organizations see nothing`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             try book.add(segment: 1, positions: 1...20, from: Harness.now)
@@ -367,7 +367,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func aRequestForLogsShowsWhatHasComeOfIt() async throws {
+    @Test func `A request for logs shows what has come of it`() async throws {
         try await UploadScene.play { scene in
             let path = "/api/v1/devices/\(scene.device.deviceID)/commands"
             let body =
@@ -402,7 +402,7 @@ struct LogRoutesTests {
         }
     }
 
-    @Test func whatTestDevicesSendIsShownWhenAskedForAndHasItsOwnQuota() async throws {
+    @Test func `What test devices send is shown when asked for and has its own quota`() async throws {
         try await UploadScene.play { scene in
             var request = WireEnrollRequest()
             request.test = true

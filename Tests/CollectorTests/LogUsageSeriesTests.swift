@@ -13,7 +13,7 @@ struct LogUsageSeriesTests {
             quotaBytes: 100)
     }
 
-    @Test func anOrganizationHasABoundedNumberOfSeriesAndNoByteIsLeftOut() {
+    @Test func `An organization has a bounded number of series, and no byte is left out`() {
         let rows =
             (1...500).map { Self.row("default", "invented-\($0)", $0) } + [
                 Self.row("default", "other", 7), Self.row("west", "a", 1),
@@ -32,7 +32,7 @@ struct LogUsageSeriesTests {
         #expect(Set(series.map { $0.labels.map(\.1) }).count == series.count, "no two series are the same")
     }
 
-    @Test func testDevicesAreApart() {
+    @Test func `Test devices are separate`() {
         let series = LogUsageSeries.of([Self.row("default", "a", 1), Self.row("default", "a", 2, test: true)])
         #expect(series.map(\.rawBytes) == [1, 2] && series.map(\.test) == [false, true])
     }

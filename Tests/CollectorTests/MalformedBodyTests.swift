@@ -27,7 +27,7 @@ struct MalformedBodyTests {
         return try await client.send(.post, WireNames.batchesPath, bearer: bearer, headers: headers, body: body)
     }
 
-    @Test func truncatedAtEveryByteNothingIsStored() async throws {
+    @Test func `Truncated at every byte, nothing is stored`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let (plain, compressed) = (Self.request(), try GzipCodec.compress(Self.request()))
@@ -49,7 +49,7 @@ struct MalformedBodyTests {
         #expect(harness.store.storedCount == 0)
     }
 
-    @Test func withAnyBitFlippedNothingIsStoredButWholeChains() async throws {
+    @Test func `With any bit flipped, nothing is stored but whole chains`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let body = Self.request()
@@ -80,7 +80,7 @@ struct MalformedBodyTests {
         }
     }
 
-    @Test func aFlippedBitInGzipIsRefusedUnlessTheContentIsTheSame() async throws {
+    @Test func `A flipped bit in gzip is refused unless the content is the same`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let body = try GzipCodec.compress(Self.request())
@@ -102,7 +102,7 @@ struct MalformedBodyTests {
         #expect(names.isEmpty || names == ["third", "second", "first"])
     }
 
-    @Test func anEncodingOrTypeThatIsNotTrueOrNotKnownIsRefused() async throws {
+    @Test func `An encoding or type that is not true or not known is refused`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let (plain, compressed) = (Self.request(), try GzipCodec.compress(Self.request()))
@@ -127,7 +127,7 @@ struct MalformedBodyTests {
         #expect(harness.store.storedCount == 0)
     }
 
-    @Test func aBombIsRefusedWhileItInflates() async throws {
+    @Test func `A bomb is refused while it inflates`() async throws {
         let harness = Harness { $0.inflatedBytes = 1024 * 1024 }
         let device = try await harness.enrolledDevice()
         let zeros = try GzipCodec.compress(Data(count: 900 * 1024), level: 9)
@@ -147,7 +147,7 @@ struct MalformedBodyTests {
         }
     }
 
-    @Test func manyTinyThingsAreCountedBeforeTheyAreDecoded() throws {
+    @Test func `Many tiny things are counted before they are decoded`() throws {
         var part = WireBatchPart()
         part.records = Array(repeating: Data(), count: BatchStructureLimits.records + 1)
         var request = WireBatchRequest()

@@ -18,7 +18,7 @@ struct MetricsRoutesTests {
         return String(buffer: response.body).split(separator: "\n").map(String.init)
     }
 
-    @Test func requestsProblemsAndPartsAreCounted() async throws {
+    @Test func `Requests, problems and parts are counted`() async throws {
         let harness = Harness()
         try await harness.route { client in
             let device = try await harness.enrolledDevice()
@@ -46,7 +46,7 @@ struct MetricsRoutesTests {
     }
 
     /// A name without help is one that nobody has written down.
-    @Test func everyNameIsDeclaredOnceAndHasHelp() async throws {
+    @Test func `Every name is declared once and has help`() async throws {
         #expect(Set(CollectorMetrics.families.map(\.name)).count == CollectorMetrics.families.count)
         let harness = Harness()
         try await harness.route { client in
@@ -57,7 +57,7 @@ struct MetricsRoutesTests {
         }
     }
 
-    @Test func peopleOfOneOrganizationDoNotSeeThem() async throws {
+    @Test func `People of one organization do not see the metrics`() async throws {
         let harness = Harness()
         try await harness.route { client in
             let statuses = [
@@ -69,7 +69,7 @@ struct MetricsRoutesTests {
     }
 
     /// Prometheus sees no increase of a series that begins above zero, so an alert would miss the first loss.
-    @Test func whatAlertsAskForIsToldBeforeItFirstHappens() {
+    @Test func `What alerts ask for is reported before it first happens`() {
         let text = CollectorTelemetry().registry.exposition()
         for stream in StreamName.allCases {
             #expect(text.contains("ws1_ingest_records_total{fate=\"lost\",stream=\"\(stream)\"} 0\n"))
@@ -77,7 +77,7 @@ struct MetricsRoutesTests {
         }
     }
 
-    @Test func commitsOfTheStoreAreCounted() {
+    @Test func `Commits of the store are counted`() {
         let telemetry = CollectorTelemetry()
         var counts = StoreCounts()
         counts.stored = 7

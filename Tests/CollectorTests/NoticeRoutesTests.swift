@@ -21,7 +21,7 @@ struct NoticeRoutesTests {
         try await scene.client.json("/api/v1/notices?\(query)", bearer: scene.person)
     }
 
-    @Test func aNoticeSaysWhatToDoAndCountsWhileItLasts() async throws {
+    @Test func `A notice says what to do and counts while it lasts`() async throws {
         try await UploadScene.play { scene in
             let service = NoticeService(metadata: scene.harness.metadata)
             await service.raise(.deviceSilent, organization: "default", subject: "d", detail: "x")
@@ -47,7 +47,7 @@ struct NoticeRoutesTests {
         }
     }
 
-    @Test func whoMayMutesForATimeOrForGood() async throws {
+    @Test func `Whoever may do so mutes for a time or for good`() async throws {
         try await UploadScene.play { scene in
             let service = NoticeService(metadata: scene.harness.metadata)
             await service.raise(.deviceSilent, organization: "default", subject: "d", detail: "")
@@ -71,7 +71,7 @@ struct NoticeRoutesTests {
         }
     }
 
-    @Test func whatCannotBeIsRefused() async throws {
+    @Test func `What cannot be is refused`() async throws {
         try await UploadScene.play { scene in
             let service = NoticeService(metadata: scene.harness.metadata)
             await service.raise(.deviceSilent, organization: "default", subject: "d", detail: "")

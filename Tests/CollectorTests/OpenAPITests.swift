@@ -16,7 +16,7 @@ struct OpenAPITests {
         return try #require(try Yams.load(yaml: String(contentsOf: path, encoding: .utf8)) as? [String: Any])
     }
 
-    @Test func itHasExactlyTheRoutesThatAreServed() throws {
+    @Test func `It has exactly the routes that are served`() throws {
         let paths = try #require(try Self.document()["paths"] as? [String: [String: Any]])
         let described = Set(paths.flatMap { path, operations in operations.keys.map { "\($0.uppercased()) \(path)" } })
         let served = Set(Harness().server.responder.routes.map { "\($0.method.rawValue) \($0.path)" })
@@ -24,7 +24,7 @@ struct OpenAPITests {
         #expect(served.subtracting(described).isEmpty, "served, not described")
     }
 
-    @Test func itSaysOfEveryRouteWhoMayCallItAndHowItRefuses() throws {
+    @Test func `It says of every route who may call it and how it refuses`() throws {
         let paths = try #require(try Self.document()["paths"] as? [String: [String: [String: Any]]])
         for route in Harness().server.responder.routes {
             let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()])
@@ -41,7 +41,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test func everyReferenceLeadsSomewhere() throws {
+    @Test func `Every reference leads somewhere`() throws {
         let document = try Self.document()
         var references: [String] = []
         func walk(_ value: Any) {
@@ -83,7 +83,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test func theProfileItDescribesIsTheOneThatIsRead() throws {
+    @Test func `The profile it describes is the one that is read`() throws {
         let described = try Self.properties("Profile")
         var object = described.mapValues(Self.sample)
         // Names of its own, and a module that is one.
@@ -112,7 +112,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test func theWordsOfAdministrationItNamesAreThoseThatAreTaken() throws {
+    @Test func `The words of administration it names are those that are accepted`() throws {
         let document = try Self.document()
         let components = try #require(document["components"] as? [String: Any])
         let schemas = try #require(components["schemas"] as? [String: [String: Any]])
@@ -154,7 +154,7 @@ struct OpenAPITests {
             ])
     }
 
-    @Test func theStatesAndKindsItNamesAreThoseThatAreShown() throws {
+    @Test func `The states and kinds it names are those that are shown`() throws {
         let states = try Self.properties("Device")["state"]?["enum"] as? [String] ?? []
         #expect(states.count == 7 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
         let notices = try Self.properties("Notice")["code"]?["enum"] as? [String] ?? []

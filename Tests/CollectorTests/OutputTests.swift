@@ -13,7 +13,7 @@ struct OutputTests {
             outputPath: outputPath)
     }
 
-    @Test func noCommandEndsWell() async throws {
+    @Test func `No command succeeds if its output cannot be written`() async throws {
         let data = try await KeptData(days: 1, devices: 1)
         let commands = [
             ["token", "create", "--role", "viewer", "--name", "lost"], ["token", "list"], ["token", "list", "--json"],
@@ -38,7 +38,7 @@ struct OutputTests {
         #expect(rows.filter { $0.name == "lost" }.map { $0.revoked != nil } == [true])
     }
 
-    @Test func aTokensNameSteersNoTerminal() async throws {
+    @Test func `A token's name steers no terminal`() async throws {
         let data = try await KeptData(days: 1, devices: 1)
         for name in ["a\nb", "a\u{1B}[2J", "a\u{9B}b"] {
             let run = try await Self.run(["token", "create", "--role", "viewer", "--name", name], data)

@@ -16,7 +16,7 @@ struct PackagingTests {
             encoding: .utf8)
     }
 
-    @Test func theExampleIsTakenAsItIsAndWithEverythingInItSwitchedOn() throws {
+    @Test func `The example is accepted as it is and with everything in it switched on`() throws {
         let text = try Self.text("collector.yaml")
         #expect(try ConfigurationFile(text: text, path: "collector.yaml").values.isEmpty)
         let lines = text.split(separator: "\n").map { line -> Substring in
@@ -47,7 +47,7 @@ struct PackagingTests {
     }
 
     @Test(arguments: ["prometheus/alerts.yml", "prometheus/dashboard.json"])
-    func rulesAndDashboardAskForWhatIsTold(name: String) throws {
+    func `Rules and dashboard ask for what is reported`(name: String) throws {
         let text = try Self.text(name)
         _ = try #require(try Yams.load(yaml: text))
         let reported = Set(
@@ -60,7 +60,7 @@ struct PackagingTests {
     }
 
     /// A bare `humanize` shows a share of 0.08 as "80m" and bytes without their unit.
-    @Test func alertsTellSharesInPercentAndBytesWithTheirUnit() throws {
+    @Test func `Alerts report shares in percent and bytes with their unit`() throws {
         struct Rules: Decodable {
             struct Group: Decodable { var rules: [Rule] }
             struct Rule: Decodable {
@@ -92,7 +92,7 @@ struct PackagingTests {
         #expect(shown > 5)
     }
 
-    @Test func theDashboardShowsDevicesByStateAndNoticesByCode() throws {
+    @Test func `The dashboard shows devices by state and notices by code`() throws {
         struct Dashboard: Decodable {
             struct Place: Decodable { var x: Int, y: Int, w: Int, h: Int }
             struct Target: Decodable { var expr: String }
@@ -117,7 +117,7 @@ struct PackagingTests {
         #expect(Set(cells).count == cells.count, "no panel covers another")
     }
 
-    @Test func theDocumentationNamesEveryMetric() throws {
+    @Test func `The documentation names every metric`() throws {
         let metrics = try Self.text("../../Documentation/operations.md")
         for family in CollectorMetrics.families where family.name.hasPrefix("ws1_") {
             #expect(metrics.contains("`\(family.name)`"), "\(family.name)")
@@ -130,7 +130,7 @@ struct PackagingTests {
         ("ws1agent", ["enrollment-token", "enrollment", "client-key"]),
         ("ws1collector", ["tls-certificate", "tls-key", "device-ca-key"]),
     ])
-    func unitsHandKeysOverAndBoundMemory(unit: String, keys: [String]) throws {
+    func `Units hand keys over and bound memory`(unit: String, keys: [String]) throws {
         let lines = try Self.text("\(unit).service").split(separator: "\n")
         for key in keys {
             #expect(lines.contains { $0.hasPrefix("LoadCredential=\(key):/etc/\(unit)/") }, "\(key)")
@@ -191,7 +191,7 @@ struct PackagingTests {
         )
     }
 
-    @Test func versionsThatWereNotTestedAreNamedAndTestedOnesRestored() throws {
+    @Test func `Versions that were not tested are named, and tested ones restored`() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("dependencies-\(UUID())")
         defer { try? FileManager.default.removeItem(at: root) }
         try FileManager.default.createDirectory(
@@ -283,7 +283,7 @@ struct PackagingTests {
         try expectRefusal("restore", naming: "\(alpha.address) has no tag 1.0.0")
     }
 
-    @Test func everyDirectDependencyHasATestedVersion() throws {
+    @Test func `Every direct dependency has a tested version`() throws {
         let manifest = try Self.text("../../Package.swift")
         let listed = try Self.text("../dependencies.txt").split(separator: "\n").map { $0.split(separator: " ") }
         let addresses = manifest.matches(of: /\.package\(url: "([^"]+)"/).map { $0.1 }

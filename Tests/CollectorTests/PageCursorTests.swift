@@ -5,7 +5,7 @@ import WireModel
 
 @Suite("Cursors")
 struct PageCursorTests {
-    @Test func aCursorReadsBackAndIsSafeInAQuery() {
+    @Test func `A cursor reads back and is safe in a query`() {
         let device = DeviceID.random()
         for before in [nil, "2026-01-01/17", "a|b?&=+/é"] {
             let cursor = PageCursor(device: device, before: before)
@@ -15,7 +15,7 @@ struct PageCursorTests {
     }
 
     @Test(arguments: ["", "x", "!!!!", "eHg", String(repeating: "A", count: 513)])
-    func whatWasNotGivenIsRefused(text: String) {
+    func `What was not given is refused`(text: String) {
         #expect(PageCursor(text) == nil)
     }
 }

@@ -9,7 +9,7 @@ import WireModel
 @Suite("Failed attempts and the lines they take")
 struct PeerLimitsTests {
     /// Devices and people behind one NAT or proxy have one address with whoever tries wrong credentials there.
-    @Test func wrongCredentialsAreLimitedAndRightOnesOfTheSameAddressServed() async throws {
+    @Test func `Wrong credentials are limited, and right ones of the same address served`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.live { client in
@@ -34,7 +34,7 @@ struct PeerLimitsTests {
         }
     }
 
-    @Test func anAddressMayFailAgainOnceASecondAndOthersAreNotHeldOff() {
+    @Test func `An address may fail again once a second, and others are not held off`() {
         let limits = PeerLimits()
         let second: Int64 = 1_000_000
         for _ in 0..<61 { #expect(limits.failed("192.0.2.1", at: 0) == nil) }
@@ -45,7 +45,7 @@ struct PeerLimitsTests {
         #expect(limits.failed(nil, at: 0) == nil)
     }
 
-    @Test func linesAreBoundedForEachAddressAndForAllAndTellWhatTheyLeaveOut() {
+    @Test func `Lines are bounded for each address and for all, and report what they leave out`() {
         let limits = PeerLimits()
         let lines = (0..<1000).compactMap { _ in limits.line("192.0.2.1", at: 0) }
         #expect(lines == Array(repeating: 0, count: 61))
@@ -56,7 +56,7 @@ struct PeerLimitsTests {
         #expect((500..<700).contains(all.count), "\(all.count)")
     }
 
-    @Test func aRefusedCertificateHasALineAMinuteForItsDeviceAndTellsWhatItLeavesOut() {
+    @Test func `A refused certificate has a line a minute for its device and reports what it leaves out`() {
         let limits = PeerLimits()
         let device = DeviceID.random()
         let minute: Int64 = 60_000_000
@@ -74,7 +74,7 @@ struct PeerLimitsTests {
         ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
         ("::ffff:192.0.2.7", "192.0.2.7"), ("::1", "0:0:0:0::/64"),
     ])
-    func aClientIsNamedByWhatItCannotChooseFreely(address: String, name: String) throws {
+    func `A client is named by what it cannot choose freely`(address: String, name: String) throws {
         #expect(PeerLimits.name(of: try SocketAddress(ipAddress: address, port: 443)) == name)
     }
 }

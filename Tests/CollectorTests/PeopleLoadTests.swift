@@ -72,7 +72,7 @@ struct PeopleLoadTests {
     }
 
     /// As many requests of a person as there are processors never give their thread back.
-    @Test func whatIsAskedOnBehalfOfPeopleLeavesHealthItsThreads() async throws {
+    @Test func `What is asked on behalf of people leaves health its threads`() async throws {
         let threads = ProcessInfo.processInfo.activeProcessorCount
         let (full, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let entered = Mutex(0)
@@ -109,7 +109,7 @@ struct PeopleLoadTests {
 
     private static func stall(_ body: () -> Void) { body() }
 
-    @Test func aTokenThatHasItsShareUnderWayIsRefusedAndAnotherIsNot() async throws {
+    @Test func `A token that has its share under way is refused, and another is not`() async throws {
         let gate = Gate()
         let application = application(perToken: 2) { router in
             router.people(.viewer)
@@ -138,7 +138,7 @@ struct PeopleLoadTests {
     }
 
     /// An answer that nobody reads is in memory, too.
-    @Test func aRequestKeepsItsPlaceUntilItsAnswerIsWritten() async throws {
+    @Test func `A request keeps its place until its answer is written`() async throws {
         let gate = Gate()
         let application = application(perToken: 2) { router in
             router.people(.viewer)
@@ -173,7 +173,7 @@ struct PeopleLoadTests {
     }
 
     /// With one thread: fifty steps of an organization wait, and another's comes after one of them.
-    @Test func organizationsTakeTurns() async {
+    @Test func `Organizations take turns`() async {
         let people = PeopleExecutor(threads: 1)
         let (busy, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let order = Order()
@@ -195,7 +195,7 @@ struct PeopleLoadTests {
     }
 
     /// A page of large records ends by bytes, and the pages after it have the others.
-    @Test func aPageOfLargeRecordsEndsByBytes() async throws {
+    @Test func `A page of large records ends by bytes`() async throws {
         let data = try await KeptData(days: 1, devices: 1)
         let (metadata, _) = try MetadataService.open(directory: data.path, clock: data.clock, logger: KeptData.logger)
         let person = try await metadata.createPersonToken(name: "ann", role: .viewer, organization: "default")
@@ -283,7 +283,7 @@ struct PeopleLoadTests {
         _ = try await harness.archive.store(book.chunks[0].gzip, chunk: 1, of: upload, from: device.id)
     }
 
-    @Test func slowReadersOfOneOrganizationKeepNoOtherFromItsLogs() async throws {
+    @Test func `Slow readers of one organization keep no other from its logs`() async throws {
         let (arrivals, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let directory = TestMetadata {
             GatedChunkStore(base: $0, arrivals: arrivals, gate: gate, waiting: 3)

@@ -21,12 +21,12 @@ struct ProductionBoundTests {
             // As far as time goes.
             (0, .max, 1 << 32 + 92_233_720_368_540_000),
         ] as [(Int64, Int64, UInt64)])
-    func itGrowsWithTheTimeSinceTheEnrollment(created: Int64, now: Int64, expected: UInt64) {
+    func `The limit grows with the time since the enrollment`(created: Int64, now: Int64, expected: UInt64) {
         #expect(ProductionBound(created: created, now: now).records == expected)
     }
 
     /// A year offline, 2,000 records a second all the time, its queue full since the first hour.
-    @Test func aLongOfflineDeviceThatRecordedALotIsNotRefused() throws {
+    @Test func `A long-offline device that recorded a lot is not refused`() throws {
         let year: Int64 = 366 * 86_400
         let last = UInt64(year) * 2000
         let totals = StreamTotals(produced: last, waiting: 100_000, dropped: [.byteCap: last - 100_000])
@@ -56,7 +56,7 @@ struct ProductionBoundTests {
     }
 
     @Test(arguments: [1 << 62, 1 << 40, 1 << 32 + 1] as [UInt64])
-    func aCloseOfMoreThanCanBeIsRefusedForAWhileAndChangesNothing(last: UInt64) async throws {
+    func `A close of more than can be is refused for a while and changes nothing`(last: UInt64) async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)
@@ -80,7 +80,7 @@ struct ProductionBoundTests {
         }
     }
 
-    @Test func partsAndTheirTotalsAreBoundedToo() async throws {
+    @Test func `Parts and their totals are bounded, too`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)

@@ -21,7 +21,7 @@ struct ProfileAuthoritiesTests {
         (authority + "\n" + stranger).split(separator: "\n").map(String.init),
         [base64(authority)] + stranger.split(separator: "\n").map(String.init),
         [(authority + "\n" + stranger).replacing("\n", with: "\r\n")], [authority, stranger, authority],
-    ]) func everyFormInWhichPeopleGiveThemIsRead(_ texts: [String]) throws {
+    ]) func `Every form in which people give them is read`(_ texts: [String]) throws {
         #expect(try ProfileAuthorities.read(texts) == Self.ders)
     }
 
@@ -32,13 +32,13 @@ struct ProfileAuthoritiesTests {
         ([authority.replacing("MII", with: "***")], "certificateAuthorities[0]", "damaged"),
         ([TestCertificates.server], "certificateAuthorities[0]", "give the root above it"),
         ([TestCertificates.serverKey], "certificateAuthorities[0]", "holds a PRIVATE KEY"),
-    ]) func whatIsNoRootIsRefusedWithItsPlace(_ texts: [String], _ field: String, _ words: String) {
+    ]) func `What is no root is refused with its place`(_ texts: [String], _ field: String, _ words: String) {
         let problem = #expect(throws: Problem.self) { try ProfileAuthorities.read(texts) }
         #expect(problem?.field == field && problem?.detail?.contains(words) == true, "\(String(describing: problem))")
         #expect(problem?.detail?.contains("MIGHAgEA") == false)
     }
 
-    @Test func anApplicationsAuthoritiesReplaceThoseOfItsOrganization() async throws {
+    @Test func `An application's authorities replace those of its organization`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let devices = [try await harness.device(), try await harness.device(application: "application")]

@@ -28,7 +28,7 @@ struct ProfilePinTests {
             .put, "/api/v1/profiles/default", bearer: bearer, headers: RouteScene.json, body: Data(json.utf8))
     }
 
-    @Test func aCollectorThatEndsTLSRefusesPinsWithoutItsOwnHoweverTheyCome() async throws {
+    @Test func `A collector that ends TLS refuses pins without its own, however they come`() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("collector-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         // Put while a proxy ended TLS.
@@ -59,7 +59,7 @@ struct ProfilePinTests {
         }
     }
 
-    @Test func aSetOfOnePinIsAskedForABackup() async throws {
+    @Test func `A set of one pin is asked for a backup`() async throws {
         let harness = try MetadataHarness(ownPin: Self.own)
         try await harness.route { client in
             for (json, paths) in [
@@ -72,7 +72,7 @@ struct ProfilePinTests {
         }
     }
 
-    @Test func thePinIsThatOfTheKeyThatIsServed() throws {
+    @Test func `The pin is that of the key that is served`() throws {
         let files = try ServerFiles()
         let tls = try ServerTLS(
             try files.server(requiringClients: false), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -80,7 +80,7 @@ struct ProfilePinTests {
         #expect(tls.pin == Data(SHA256.hash(data: try leaf.extractPublicKey().toSPKIBytes())))
     }
 
-    @Test func adoptionTellsOnHowManyDevicesPinsAreNotInForce() async throws {
+    @Test func `Adoption says on how many devices pins are not in force`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             for finding in [["certificate-pins-refused"], [], ["certificate-pins-refused"]] {

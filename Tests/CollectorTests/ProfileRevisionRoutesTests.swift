@@ -23,7 +23,7 @@ struct ProfileRevisionRoutesTests {
         return UInt64(try response.json.number("revision") ?? 0)
     }
 
-    @Test func aDiffNamesEveryPlaceThatChanged() throws {
+    @Test func `A diff names every place that changed`() throws {
         func value(_ text: String) throws -> JSONValue { try JSONValue(parsing: Data(text.utf8), limits: .request) }
         let table: [(from: String, to: String, changes: [String])] = [
             ("{}", "{}", []), (#"{"a": 1}"#, #"{"a": 1}"#, []), (#"{"a": 1}"#, #"{"a": 2}"#, ["/a"]),
@@ -37,7 +37,7 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
-    @Test func revisionsAreComparedAndAnEarlierOneIsPutAgain() async throws {
+    @Test func `Revisions are compared, and an earlier one is put again`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
@@ -68,7 +68,7 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
-    @Test func aProfileIsTriedOutWithoutBeingPut() async throws {
+    @Test func `A profile is tried out without being put`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
@@ -106,7 +106,7 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
-    @Test func aProfileThatIsTriedOutTellsHowManyDevicesItMayWipeOrSilence() async throws {
+    @Test func `A profile that is tried out says how many devices it may wipe or silence`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
@@ -146,7 +146,7 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
-    @Test func revisionsAreListedInPart() async throws {
+    @Test func `Revisions are listed in part`() async throws {
         let harness = try MetadataHarness()
         try await harness.metadata.createOrganization("west")
         try await harness.route { client in
@@ -183,7 +183,7 @@ struct ProfileRevisionRoutesTests {
         }
     }
 
-    @Test func adoptionTellsWhatDevicesRun() async throws {
+    @Test func `Adoption says what devices run`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator

@@ -11,7 +11,8 @@ struct ProfileRoutesTests {
     private static let path = "/api/v1/profiles/default"
     private static let json: HTTPFields = [.contentType: WireNames.json]
 
-    @Test(arguments: ["a%00", "a%0Ab", "a%1B%5B2J", "a%C2%9Bb"]) func anApplicationWithControlCharactersIsRefused(
+    @Test(arguments: ["a%00", "a%0Ab", "a%1B%5B2J", "a%C2%9Bb"])
+    func `An application with control characters is refused`(
         name: String
     ) async throws {
         try await Harness().route { client in
@@ -24,7 +25,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func aNewOrganizationHasItsDefaultAndADeviceGetsItWithTheKey() async throws {
+    @Test func `A new organization has its default, and a device gets it with the key`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let device = try await harness.device()
@@ -57,7 +58,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func aPutMakesARevisionThatDevicesLearnOfAndTheApplicationsIsLaidOver() async throws {
+    @Test func `A put makes a revision that devices learn of, and the application's is laid over it`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let plain = try await harness.device()
@@ -119,7 +120,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func aPatchChangesWhatItNamesAndLeavesTheRest() async throws {
+    @Test func `A patch changes what it names and leaves the rest`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
@@ -171,7 +172,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func aPatchIsCheckedAsAPutIs() async throws {
+    @Test func `A patch is checked as a put is`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
@@ -206,7 +207,7 @@ struct ProfileRoutesTests {
     }
 
     /// Two who change different parts at the same time: neither undoes what the other did.
-    @Test func patchesAtTheSameTimeAllHold() async throws {
+    @Test func `Patches at the same time all hold`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
@@ -227,7 +228,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func aPutSaysWhichSettingsItTookBackToTheirDefaults() async throws {
+    @Test func `A put says which settings it reset to their defaults`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
@@ -251,7 +252,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func whatIsShownCanBePutAgain() async throws {
+    @Test func `What is shown can be put again`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let whole = """
@@ -313,7 +314,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func aLostUpdateIsRefused() async throws {
+    @Test func `A lost update is refused`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             func expect(_ path: String, _ condition: HTTPFields, _ status: HTTPResponse.Status) async throws {
@@ -332,7 +333,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func revisionsAreListedAndOldOnesReadable() async throws {
+    @Test func `Revisions are listed, and old ones are readable`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
@@ -353,7 +354,7 @@ struct ProfileRoutesTests {
         }
     }
 
-    @Test func onlyAdministratorsPutAndAnotherOrganizationIsNotThere() async throws {
+    @Test func `Only administrators put, and another organization is not there`() async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             try await harness.metadata.createOrganization("other")

@@ -134,7 +134,7 @@ import WireModel
         }
     }
 
-    @Test func theyAreTheSameFromRecordsAlone() async throws {
+    @Test func `They are the same from records alone`() async throws {
         let scene = Scene()
         defer { scene.remove() }
         try await play(scene)
@@ -153,7 +153,7 @@ import WireModel
     }
 
     /// The beacon of a program that ends names no next one; its batch names the schedule.
-    @Test(arguments: [WireBeaconTrigger.stop, .demand]) func aStoppedDeviceKeepsItsSchedule(
+    @Test(arguments: [WireBeaconTrigger.stop, .demand]) func `A stopped device keeps its schedule`(
         _ trigger: WireBeaconTrigger
     ) async throws {
         let scene = Scene()
@@ -202,7 +202,7 @@ import WireModel
         #expect(try await state(after: 600) == .silent)
     }
 
-    @Test func whatOnlyRemovedFilesCouldTellStays() async throws {
+    @Test func `What only removed files could prove stays`() async throws {
         let scene = Scene()
         defer { scene.remove() }
         try await play(scene) { store in
@@ -220,7 +220,7 @@ import WireModel
         #expect(try await StoreVerifier(directory: scene.directory).verify().isWhole)
     }
 
-    @Test func aStartCatchesUpWithWhatAKilledProcessHadNotWritten() async throws {
+    @Test func `A start catches up with what a killed process had not written`() async throws {
         let scene = Scene()
         defer { scene.remove() }
         try await play(scene)

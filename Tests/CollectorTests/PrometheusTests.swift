@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Prometheus' text format")
 struct PrometheusTests {
-    @Test func aCounterThatIsFullStaysFull() {
+    @Test func `A counter that is full stays full`() {
         let counter = PrometheusCounter()
         for _ in 0..<3 { counter.increment(by: .max - 1) }
         var text = PrometheusText()
@@ -14,7 +14,7 @@ struct PrometheusTests {
         #expect(!text.text.contains("-"))
     }
 
-    @Test func countersGaugesAndHistogramsAreTold() {
+    @Test func `Counters, gauges and histograms are reported`() {
         let registry = PrometheusRegistry([
             PrometheusFamily("app_requests_total", "Requests,\nby \\ route."),
             PrometheusFamily("app_wait_seconds", "Wait.", buckets: [0.1, 1]),
@@ -55,9 +55,11 @@ struct PrometheusTests {
         (0.0, "0"), (-3, "-3"), (0.25, "0.25"), (1e300, "1e+300"), (.nan, "NaN"), (-.infinity, "-Inf"),
         (.infinity, "+Inf"),
     ])
-    func numbersAreAsPrometheusReadsThem(value: Double, text: String) { #expect(PrometheusText.number(value) == text) }
+    func `Numbers are as Prometheus reads them`(value: Double, text: String) {
+        #expect(PrometheusText.number(value) == text)
+    }
 
-    @Test func whatIsNoNumberIsNotCounted() {
+    @Test func `What is not a number is not counted`() {
         let registry = PrometheusRegistry([])
         Recorder(label: "size", dimensions: [], aggregate: true, factory: registry).record(Double.nan)
         #expect(registry.exposition().contains("size_count 0"))

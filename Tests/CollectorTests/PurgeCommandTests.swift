@@ -10,16 +10,16 @@ import WireModel
 @Suite("ws1collector purge", .timeLimit(.minutes(10)))
 struct PurgeCommandTests {
     @Test(arguments: [("14d", 14), ("2w", 14), ("1d", 1), ("36500d", 36_500)])
-    func agesAreDaysOrWeeks(text: String, days: Int) {
+    func `Ages are days or weeks`(text: String, days: Int) {
         #expect(PurgeCommand.days(text) == days)
     }
 
     @Test(arguments: ["", "d", "14", "0d", "-1d", "36501d", "99999999999999999999d", "1h", "1.5d", "36500w"])
-    func whatIsNoAgeIsNone(text: String) {
+    func `What is not an age is none`(text: String) {
         #expect(PurgeCommand.days(text) == nil)
     }
 
-    @Test func nothingGoesWithoutBeingConfirmed() async throws {
+    @Test func `Nothing goes without being confirmed`() async throws {
         let data = try await KeptData(days: 3)
         let asked = try await data.ws1collector("purge", "--records", "--older-than", "10d")
         #expect(asked.status == 64 && asked.text.contains("sample: 3 days, 2025-06-15 to 2025-06-17"))
@@ -37,7 +37,7 @@ struct PurgeCommandTests {
         }
     }
 
-    @Test func recordsGoByWholeDaysOfTheStreamsNamed() async throws {
+    @Test func `Records are removed by whole days of the streams named`() async throws {
         let data = try await KeptData(days: 4)
         let purged = try await data.ws1collector(
             "purge", "--records", "--older-than", "10d", "--stream", "event", "--yes")
@@ -51,7 +51,7 @@ struct PurgeCommandTests {
             try await Self.trail(data).map(\.entry.outcome) == [.begun, .done], "once: nothing was left for the second")
     }
 
-    @Test func aRunningCollectorRemovesWhatItIsAsked() async throws {
+    @Test func `A running collector removes what it is asked to`() async throws {
         let data = try await KeptData(days: 4)
         let store = try data.openStore()
         let notices = try data.notices()
@@ -92,7 +92,7 @@ struct PurgeCommandTests {
         return rows.reversed()
     }
 
-    @Test func oldLogsGoAndTheirQuotaIsFree() async throws {
+    @Test func `Old logs are removed, and their quota is free`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook(application: "com.example.kiosk")
             try book.add(segment: 1, positions: 1...40, from: Harness.now)

@@ -10,7 +10,7 @@ import WireModel
 
 @Suite("What people ask")
 struct QueryTests {
-    @Test func devicesComeInPagesWithoutTestDevicesUnlessAskedFor() async throws {
+    @Test func `Devices come in pages, without test devices unless asked for`() async throws {
         let harness = Harness()
         var ids: Set<String> = []
         for _ in 0..<5 { ids.insert(try await harness.enrolledDevice().id.description) }
@@ -33,7 +33,7 @@ struct QueryTests {
         }
     }
 
-    @Test func aFaultOfTheDiskIsToldWithoutTheNamesOfFiles() async throws {
+    @Test func `A fault of the disk is reported without the names of files`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         harness.store.fail(StoreError(.io, "read failed on /srv/ws1collector/records/2026-11-21/event.sqlite"))
@@ -46,7 +46,7 @@ struct QueryTests {
         }
     }
 
-    @Test func aBalanceOfManyEpochsComesInPagesAndItsSumsAreOfAll() async throws {
+    @Test func `A balance of many epochs comes in pages, and its sums are of all`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         for _ in 0..<5 {
@@ -77,7 +77,7 @@ struct QueryTests {
 
     /// With it a program other than the collector could wake the device.
     @Test(arguments: [("viewer", false), ("operator", true), ("administrator", true)])
-    func onlyWhoMayCommandADeviceSeesItsPushToken(role: String, isShown: Bool) async throws {
+    func `Only a person who may command a device sees its push token`(role: String, isShown: Bool) async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.route { client in
@@ -107,7 +107,7 @@ struct QueryTests {
         }
     }
 
-    @Test func eventsAreFilteredAndPagedAcrossDevicesWithoutLossOrRepeat() async throws {
+    @Test func `Events are filtered and paged across devices without loss or repeat`() async throws {
         let harness = Harness()
         try await harness.route { client in
             var expected: Set<String> = []
@@ -140,7 +140,7 @@ struct QueryTests {
         ("name=100%25", "100%"),
         ("n%61me=a%26b%3Dc", "a&b=c"), ("name=gr%C3%BC%C3%9Fe", "grüße"), ("name=x=y", "x=y"),
     ])
-    func parametersAreDecodedOnce(_ query: String, _ name: String) async throws {
+    func `Parameters are decoded once`(_ query: String, _ name: String) async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.route { client in
@@ -153,7 +153,7 @@ struct QueryTests {
     }
 
     @Test(arguments: ["name=100%", "name=%zz", "name=%ff", "%zz=1", "limit=1&name=%C3"])
-    func whatIsNoPercentEncodingIsRefused(_ query: String) async throws {
+    func `What is not percent-encoding is refused`(_ query: String) async throws {
         try await Harness().route { client in
             for path in ["/api/v1/events", "/api/v1/devices/00000000-0000-4000-8000-000000000000/samples"] {
                 let refused = try await client.send(.get, "\(path)?\(query)", bearer: "viewer-default")
@@ -163,7 +163,7 @@ struct QueryTests {
         }
     }
 
-    @Test func eventsShowValuesTimesAndTestDataOnlyOnRequest() async throws {
+    @Test func `Events show values, times and test data only on request`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var events = ChainBuilder(stream: .event)
@@ -190,7 +190,7 @@ struct QueryTests {
         }
     }
 
-    @Test func beaconsSamplesAndBalanceAreShown() async throws {
+    @Test func `Beacons, samples and balance are shown`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let epoch = EpochID.random()
@@ -236,7 +236,7 @@ struct QueryTests {
         }
     }
 
-    @Test func samplesComeWithTheirMetricsWhereAskedFor() async throws {
+    @Test func `Samples come with their metrics where asked for`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         var samples = ChainBuilder(stream: .sample)
@@ -284,7 +284,7 @@ struct QueryTests {
         ("nmae=a", "nmae"),
         ("limit=1&limit=2", "limit"),
     ])
-    func aBadParameterIsRefusedByName(query: String, name: String) async throws {
+    func `A bad parameter is refused by name`(query: String, name: String) async throws {
         let harness = Harness()
         try await harness.route { client in
             let response = try await client.send(.get, "/api/v1/events?\(query)", bearer: "viewer-default")

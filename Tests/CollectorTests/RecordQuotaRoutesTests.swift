@@ -15,7 +15,7 @@ struct RecordQuotaRoutesTests {
         return quotas
     }
 
-    @Test func itIsRefusedBeforeItsBodyIsReadAndItsRecordsComeTheNextDay() async throws {
+    @Test func `It is refused before its body is read, and its records come the next day`() async throws {
         let harness = try MetadataHarness()
         let (device, other) = (try await harness.device(), try await harness.device())
         var events = ChainBuilder(stream: .event)
@@ -52,7 +52,7 @@ struct RecordQuotaRoutesTests {
         }
     }
 
-    @Test func whatItSendsAgainIsNotCountedAgain() async throws {
+    @Test func `What it sends again is not counted again`() async throws {
         let harness = try MetadataHarness()
         let device = try await harness.device()
         var events = ChainBuilder(stream: .event)
@@ -68,7 +68,7 @@ struct RecordQuotaRoutesTests {
         }
     }
 
-    @Test func anOrganizationThatIsOverItsQuotaDoesNotStopAnother() async throws {
+    @Test func `An organization that is over its quota does not stop another`() async throws {
         let harness = Harness()
         let (first, second) = (try await harness.enrolledDevice(), try await harness.enrolledDevice())
         let stranger = try await harness.enrolledDevice("other")
@@ -87,7 +87,7 @@ struct RecordQuotaRoutesTests {
         }
     }
 
-    @Test func epochsWithoutEndAreRefusedInBatchesAndClosesAndTheKnownOnesGoOn() async throws {
+    @Test func `Epochs without end are refused in batches and closes, and the known ones go on`() async throws {
         let harness = try MetadataHarness()
         let device = try await harness.device()
         var limits = RecordQuotas()

@@ -14,7 +14,7 @@ struct RequestSharesTests {
         return nil
     }
 
-    @Test func thereAreOnlySoManyPlacesAndEachComesBackOnce() throws {
+    @Test func `There is a bounded number of places, and each comes back once`() throws {
         let shares = RequestShares(2, perToken: 2, perOrganization: 2)
         let person = Self.person("a", "west")
         let first = try shares.acquire(for: person)
@@ -30,7 +30,7 @@ struct RequestSharesTests {
         third.giveBack()
     }
 
-    @Test(arguments: [2, 4, 8, 64]) func whateverOneOrganizationTakesAnotherFindsAPlace(limit: Int) throws {
+    @Test(arguments: [2, 4, 8, 64]) func `Whatever one organization uses, another finds a place`(limit: Int) throws {
         let shares = RequestShares(limit)
         var places: [RequestShares.Place] = []
         for token in 0..<limit {
@@ -51,7 +51,7 @@ struct RequestSharesTests {
         #expect(Self.isFull(shares, Self.person("0", "west")) == nil)
     }
 
-    @Test func oneTokenTakesItsShareAndLeavesTheRestToItsColleagues() throws {
+    @Test func `One token uses its share and leaves the rest to its colleagues`() throws {
         let shares = RequestShares(8)
         let greedy = Self.person("greedy", "west")
         let places = try (0..<4).map { _ in try shares.acquire(for: greedy) }

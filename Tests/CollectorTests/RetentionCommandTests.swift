@@ -7,7 +7,7 @@ import WireModel
 /// The built `ws1collector` on data of long ago.
 @Suite("ws1collector retention", .timeLimit(.minutes(10)))
 struct RetentionCommandTests {
-    @Test func servingRemovesWhatIsOldHoweverOftenItIsKilled() async throws {
+    @Test func `Serving removes what is old, however often it is killed`() async throws {
         let data = try await KeptData(days: 20)
         var seconds = 0.05
         var lives = 0
@@ -27,7 +27,7 @@ struct RetentionCommandTests {
         #expect(shown.status == 0 && shown.text.contains(#""removedFiles" : 20"#))
     }
 
-    @Test func aReleaseSaysWhetherSomethingWaited() async throws {
+    @Test func `A release says whether something waited`() async throws {
         let data = try await KeptData(days: 1, devices: 1)
         let released = try await data.ws1collector("retention", "release")
         #expect(released.status == 0 && released.text == "Retention does not wait.\n")

@@ -50,7 +50,7 @@ struct RetentionRoutesTests {
         try await client.json("/api/v1/audit?actor=ann", bearer: administrator).objects("items").reversed()
     }
 
-    @Test func whatIsConfirmedGoesAndTheTrailTellsWhoAndWhat() async throws {
+    @Test func `What is confirmed is removed, and the trail says who and what`() async throws {
         try await Self.play { data, store, client, administrator in
             let asked = try await client.post(
                 Self.purge, bearer: administrator, json: #"{"olderThanDays": 12, "streams": ["event"]}"#)
@@ -93,7 +93,7 @@ struct RetentionRoutesTests {
         }
     }
 
-    @Test func whatFailsMidwayIsToldAsFailed() async throws {
+    @Test func `What fails midway is reported as failed`() async throws {
         try await Self.play { data, store, client, administrator in
             let asked = try await client.post(
                 Self.purge, bearer: administrator, json: #"{"olderThanDays": 11, "streams": ["sample"]}"#)
@@ -114,7 +114,7 @@ struct RetentionRoutesTests {
         }
     }
 
-    @Test func aReleaseIsAWordOfAnAdministratorAndIsInTheTrailOnce() async throws {
+    @Test func `A release is a word of an administrator and is in the trail once`() async throws {
         try await Self.play { data, store, client, administrator in
             let path = "/api/v1/retention/release"
             let idle = try await client.send(.post, path, bearer: administrator)
@@ -140,7 +140,7 @@ struct RetentionRoutesTests {
             (#"{"olderThanDays": 5, "streams": ["logs"]}"#, "streams[0]"),
             (#"{"olderThanDays": 5, "organization": "x"}"#, "organization"),
         ])
-    func whatCannotBeIsRefusedByName(body: String, field: String) async throws {
+    func `What cannot be is refused by its name`(body: String, field: String) async throws {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let response = try await client.post(Self.purge, bearer: harness.administrator, json: body)

@@ -9,7 +9,7 @@ import WireModel
 
 @Suite("Load: who comes back when")
 struct RetrySlotsTests {
-    @Test func aHerdIsSpreadAtThePaceAtWhichRequestsAreServed() {
+    @Test func `A herd is spread at the pace at which requests are served`() {
         var slots = RetrySlots()
         for request in 0..<400 { slots.served(at: Int64(request) * 2_000) }
         #expect((1_900...2_200).contains(slots.spacing))
@@ -20,7 +20,7 @@ struct RetrySlotsTests {
         #expect(waits[999] < 3_000_000, "no longer than it takes to serve them")
     }
 
-    @Test func nobodyIsSentAwayForEver() {
+    @Test func `Nobody is sent away for ever`() {
         var slots = RetrySlots()
         slots.served(at: 0)
         for hour in 1...200 { slots.served(at: Int64(hour) * 3_600_000_000) }
@@ -31,7 +31,7 @@ struct RetrySlotsTests {
         #expect(slots.next(at: now + 3_600_000_000, roll: 0) <= RetrySlots.least + slots.spacing)
     }
 
-    @Test func aDeviceMayAskAtItsPaceAndTwoSecondsOfItAtOnce() {
+    @Test func `A device may ask at its pace and two seconds of it at once`() {
         let rate = RequestRate<DeviceID>(perSecond: 10)
         let (wild, quiet) = (DeviceID(high: 1, low: 1), DeviceID(high: 1, low: 2))
         var admitted = 0
@@ -48,7 +48,7 @@ struct RetrySlotsTests {
     }
 
     /// One collector of two admits half of what both may.
-    @Test func collectorsShareTheRateOfADevice() {
+    @Test func `Collectors share the rate of a device`() {
         let rate = RequestRate<DeviceID>(perSecond: 10, sharers: { 2 })
         let device = DeviceID.random()
         var admitted = 0
@@ -56,7 +56,8 @@ struct RetrySlotsTests {
         #expect(admitted == 11 && rate.admit(device, at: 0) == 200_000)
     }
 
-    @Test(arguments: [70, 3600, 86_400] as [Int64]) func timeThatGoesBackHoldsADeviceOffForTwoSecondsAndNoLonger(
+    @Test(arguments: [70, 3600, 86_400] as [Int64])
+    func `Time that goes back holds a device off for two seconds and no longer`(
         seconds: Int64
     ) {
         let rate = RequestRate<DeviceID>(perSecond: 10)
@@ -72,7 +73,8 @@ struct RetrySlotsTests {
     }
 
     /// The collector's clock is set back while a device sends.
-    @Test(arguments: [70, 3600, 86_400] as [Int64]) func aClockThatStepsBackRefusesNoDevice(seconds: Int64) async throws
+    @Test(arguments: [70, 3600, 86_400] as [Int64]) func `A clock that steps back refuses no device`(seconds: Int64)
+        async throws
     {
         let clock = Mutex(Harness.now)
         let harness = Harness(clock: { clock.withLock { $0 } }) {

@@ -33,13 +33,13 @@ struct RouteMatrixTests {
         }
     }
 
-    @Test func everyRouteHasASample() {
+    @Test func `Every route has a sample`() {
         let routes = Set(Harness().server.responder.routes.map(\.name))
         #expect(routes.subtracting(RouteSample.all.keys).isEmpty, "add them to RouteSample.all")
         #expect(Set(RouteSample.all.keys).subtracting(routes).isEmpty, "not served")
     }
 
-    @Test func everyRouteAnswersEveryCallerAsItsAccessSays() async throws {
+    @Test func `Every route answers every caller as its access says`() async throws {
         try await RouteScene.play { scene in
             for route in RouteSample.order(scene.harness.server.responder.routes) {
                 guard let sample = RouteSample.all[route.name] else { continue }
@@ -70,7 +70,7 @@ struct RouteMatrixTests {
         }
     }
 
-    @Test func nothingOfOneOrganizationIsInAnyAnswerToAnother() async throws {
+    @Test func `Nothing of one organization is in any answer to another`() async throws {
         try await RouteScene.play { scene in
             let routes = scene.harness.server.responder.routes
             let people = routes.filter { if case .person = $0.access { true } else { false } }
@@ -132,7 +132,7 @@ struct RouteMatrixTests {
     }
 
     /// Every route for people accepts the parameter `organization`. With it, whoever sees all organizations sees one.
-    @Test func theParameterOrganizationNarrowsEveryRoute() async throws {
+    @Test func `The parameter organization narrows every route`() async throws {
         try await RouteScene.play { scene in
             let all = scene.bearers[.administratorOfAll] ?? ""
             for route in scene.harness.server.responder.routes where route.method == .get {
@@ -161,7 +161,7 @@ struct RouteMatrixTests {
     }
 
     /// Ids in parameters and cursors reach no further than ids in paths.
-    @Test func parametersReachNoFurtherThanPaths() async throws {
+    @Test func `Parameters reach no further than paths`() async throws {
         try await RouteScene.play { scene in
             let device = scene.device.deviceID
             let page = try await scene.client.json(

@@ -20,7 +20,7 @@ struct RoutingTests {
         routes.filter { $0.path == path }.flatMap { $0.method == .get ? ["GET", "HEAD"] : [$0.method.rawValue] }
     }
 
-    @Test func everyRouteIsFoundByItsOwnPathAndMethod() async throws {
+    @Test func `Every route is found by its own path and method`() async throws {
         try await Harness().route { client in
             for route in Self.routes {
                 let answer = try await client.send(route.method, Self.path(of: route))
@@ -31,7 +31,7 @@ struct RoutingTests {
     }
 
     @Test(arguments: ["BREW", "OPTIONS", "TRACE", "PATCH", "HEAD"])
-    func aKnownPathWithAnotherMethodIsToldWhatItTakes(method: String) async throws {
+    func `A known path with another method is told which methods it accepts`(method: String) async throws {
         let method = try #require(HTTPRequest.Method(method))
         try await Harness().route { client in
             for route in Self.routes {
@@ -54,7 +54,7 @@ struct RoutingTests {
         "/api/v1/devices/x%2Fbalance/", "/API/v1/devices", "/api/v1/devic%65s", "/api/v1/./devices",
         "/api/v1/devices/x/balance/more",
     ])
-    func otherPathsAreNobodys(path: String) async throws {
+    func `Other paths are nobody's`(path: String) async throws {
         try await Harness().route { client in
             for method in [HTTPRequest.Method.get, .post] {
                 let answer = try await client.send(method, path, bearer: "administrator-all")
@@ -66,7 +66,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func aParameterIsDecodedOnceAndMayHoldASlashButNoControlCharacters() async throws {
+    @Test func `A parameter is decoded once and may hold a slash, but no control characters`() async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         let id = "\(device.id)"
@@ -89,7 +89,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func headIsCountedAsGetAndHasItsHeaders() async throws {
+    @Test func `HEAD is counted as GET and has its headers`() async throws {
         try await Harness().route { client in
             let get = try await client.send(.get, "/livez")
             let head = try await client.send(.head, "/livez")
@@ -103,7 +103,7 @@ struct RoutingTests {
     }
 
     /// First the path, then what it was sent as, then who sends it; nothing of the body before that.
-    @Test func refusalsHaveAnOrder() async throws {
+    @Test func `Refusals have an order`() async throws {
         let coding = try #require(HTTPField.Name("Transfer-Encoding"))
         try await Harness().route { client in
             func refusal(_ method: HTTPRequest.Method, _ path: String, bearer: String) async throws -> String {

@@ -20,7 +20,7 @@ struct RunningSettingsTests {
         return try Settings(SettingLayers(flags: [:], environment: [:], file: (file.values, "c.yaml")))
     }
 
-    @Test func whatIsKeptIsAppliedWhicheverOfItsSettingsChanges() async throws {
+    @Test func `What is kept is applied, whichever of its settings changes`() async throws {
         let file = Mutex("data: /d\n")
         let limits = Mutex<[RetentionLimits]>([])
         let written = Written()
@@ -37,7 +37,7 @@ struct RunningSettingsTests {
         #expect(written.text.contains(#""after.restart":[],"changed":["retention-"#), "\(written.text)")
     }
 
-    @Test func whatCanChangeDoesAndTheRestIsNamed() async throws {
+    @Test func `What can change does, and the rest is named`() async throws {
         let file = Mutex("data: /d\nlog-level: info\n")
         let level = SharedLogLevel(.info)
         let quota = Mutex(0)

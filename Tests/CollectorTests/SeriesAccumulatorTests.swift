@@ -41,7 +41,7 @@ struct SeriesAccumulatorTests {
         (0..<Self.window.buckets).map { (series?.buckets[$0] ?? SeriesBucket()).value(aggregate) }
     }
 
-    @Test func aBucketSaysWhatWasInItAndNothingWhereNothingWas() throws {
+    @Test func `A bucket says what was in it, and nothing where nothing was`() throws {
         let found = try series(
             .gauge,
             [
@@ -58,7 +58,7 @@ struct SeriesAccumulatorTests {
     }
 
     /// A device may send any interval.
-    @Test func impossibleIntervalsAreAddedUpToTheGreatestTime() throws {
+    @Test func `Impossible intervals are added up to the greatest time`() throws {
         var bucket = SeriesBucket()
         for _ in 0..<3 { bucket.grow(1, microseconds: 1 << 63) }
         let rate = try #require(bucket.value(.rate))
@@ -66,12 +66,12 @@ struct SeriesAccumulatorTests {
         #expect(bucket.value(.increase) == 3)
     }
 
-    @Test func theLastValueIsThatOfTheLatestTimeWhateverTheOrder() throws {
+    @Test func `The last value is that of the latest time, whatever the order`() throws {
         let found = try series(.gauge, [.init(at: 9, value: 3), .init(at: 2, value: 1), .init(at: 5, value: 2)]).first
         #expect(values(found, .last)[0] == 3)
     }
 
-    @Test func aTotalGrowsBetweenSamplesOfOneBootByTheMachinesOwnTime() throws {
+    @Test func `A total grows between samples of one boot by the machine's own time`() throws {
         // The sample before the window counts as what the first one grew from.
         let found = try series(
             .cumulativeCounter,
@@ -82,7 +82,7 @@ struct SeriesAccumulatorTests {
         #expect(values(found, .last) == [150, 150, 250, nil, nil, nil])
     }
 
-    @Test func aRebootGivesNoGrowth() throws {
+    @Test func `A reboot gives no growth`() throws {
         let other = BootID(high: 2, low: 2)
         let found = try series(
             .cumulativeCounter,
@@ -96,14 +96,14 @@ struct SeriesAccumulatorTests {
         #expect(values(found, .rate) == [nil, 10, nil, 1, nil, nil])
     }
 
-    @Test func aResetWithinABootGivesNoGrowth() throws {
+    @Test func `A reset within a boot gives no growth`() throws {
         let found = try series(
             .cumulativeCounter, [.init(at: 5, value: 900), .init(at: 15, value: 10), .init(at: 25, value: 30)]
         ).first
         #expect(values(found, .increase) == [nil, nil, 20, nil, nil, nil])
     }
 
-    @Test func aWallClockThatIsSetDoesNotChangeARate() throws {
+    @Test func `A wall clock that is set does not change a rate`() throws {
         // 10 s lie between the two by the time since boot; by the wall clock 40.
         let found = try series(
             .cumulativeCounter, [.init(at: 5, value: 0, sinceBoot: 100), .init(at: 45, value: 100, sinceBoot: 110)]
@@ -111,7 +111,7 @@ struct SeriesAccumulatorTests {
         #expect(values(found, .rate) == [nil, nil, nil, nil, 10, nil])
     }
 
-    @Test func anIncreaseIsOverTheTimeItsSampleSays() throws {
+    @Test func `An increase is over the time its sample says`() throws {
         let found = try series(
             .deltaCounter,
             [
@@ -123,14 +123,14 @@ struct SeriesAccumulatorTests {
         #expect(values(found, .rate) == [7.5, nil, 2, nil, nil, nil])
     }
 
-    @Test func anIncreaseWithoutAnIntervalIsOverTheTimeSinceTheSampleBefore() throws {
+    @Test func `An increase without an interval is over the time since the sample before`() throws {
         let found = try series(
             .deltaCounter, [.init(at: -5, value: 7), .init(at: 5, value: 20), .init(at: 15, value: 30)]
         ).first
         #expect(values(found, .rate) == [2, 3, nil, nil, nil, nil])
     }
 
-    @Test func aSeriesIsItsAttributesAndAFilterKeepsThoseThatHaveThem() throws {
+    @Test func `A series is its attributes, and a filter keeps those that have them`() throws {
         let points: [Point] = [
             .init(at: 1, value: 1, attributes: ["state": "free"]),
             .init(at: 1, value: 2, attributes: ["state": "used"]),
@@ -145,12 +145,12 @@ struct SeriesAccumulatorTests {
         #expect(try series(.gauge, points, filter: ["state": ""]).isEmpty)
     }
 
-    @Test func whatLiesOnlyBeforeTheWindowIsNoSeriesAndWhatIsNoNumberNoValue() throws {
+    @Test func `What lies only before the window is no series, and what is not a number is no value`() throws {
         #expect(try series(.gauge, [.init(at: -1, value: 1)]).isEmpty)
         #expect(try series(.gauge, [.init(at: 1, value: .nan), .init(at: 2, value: .infinity)]).isEmpty)
     }
 
-    @Test func moreSeriesThanAnAnswerHoldsAreRefused() throws {
+    @Test func `More series than an answer holds are refused`() throws {
         let points = (0...SeriesAccumulator.maximumSeries).map {
             Point(at: 1, value: 1, attributes: ["n": .integer(Int64($0))])
         }
@@ -160,7 +160,7 @@ struct SeriesAccumulatorTests {
     }
 
     @Test(arguments: [(1, 0), (10, 0), (11, 1), (60, 5)])
-    func bucketsBeginAtTheWindowsStart(second: Int64, bucket: Int) {
+    func `Buckets begin at the window's start`(second: Int64, bucket: Int) {
         let window = SeriesWindow(from: 1_000_000, to: 61_000_000, step: 10_000_000)
         #expect(window.buckets == 6)
         #expect(window.bucket(of: second * 1_000_000) == bucket)

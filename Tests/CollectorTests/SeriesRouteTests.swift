@@ -50,7 +50,7 @@ struct SeriesRouteTests {
         (series?.object("values")?[aggregate] as? [Any])?.map { $0 as? Double }
     }
 
-    @Test func aMetricComesInSteps() async throws {
+    @Test func `A metric comes in steps`() async throws {
         let harness = Harness()
         let device = try await scene(harness)
         try await harness.route { client in
@@ -87,7 +87,7 @@ struct SeriesRouteTests {
         }
     }
 
-    @Test func withoutMoreItIsTheLastDay() async throws {
+    @Test func `Without a range, it is the last day`() async throws {
         let harness = Harness()
         let device = try await scene(harness)
         try await harness.route { client in
@@ -98,7 +98,7 @@ struct SeriesRouteTests {
         }
     }
 
-    @Test func anotherOrganizationsDeviceIsNotThereAndTestDataOnlyOnRequest() async throws {
+    @Test func `Another organization's device is not there, and test data only on request`() async throws {
         let harness = Harness()
         let device = try await scene(harness, test: true)
         try await harness.route { client in
@@ -120,7 +120,7 @@ struct SeriesRouteTests {
         ("metric=a&step=1&step=2", "step"),
         ((0..<17).map { "metric=m\($0)" }.joined(separator: "&"), "metric"),
     ])
-    func whatCannotBeIsRefusedByName(query: String, name: String) async throws {
+    func `What cannot be is refused by its name`(query: String, name: String) async throws {
         let harness = Harness()
         let device = try await harness.enrolledDevice()
         try await harness.route { client in
@@ -132,7 +132,7 @@ struct SeriesRouteTests {
         }
     }
 
-    @Test func theCatalogSaysWhatThereIs() async throws {
+    @Test func `The catalog says what there is`() async throws {
         try await Harness().route { client in
             let items = try await client.json("/api/v1/metrics-catalog", bearer: "viewer-default").objects("items")
             let load = try #require(items.first { $0.text("metric") == "system.cpu.load_average.1m" })

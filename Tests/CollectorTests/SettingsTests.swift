@@ -20,7 +20,7 @@ struct SettingsTests {
         try Settings(SettingLayers(flags: flags, environment: environment, file: file.map { ($0.values, "c.yaml") }))
     }
 
-    @Test func flagsBeatEnvironmentBeatsFileBeatsDefaults() throws {
+    @Test func `Flags override environment, environment overrides file, file overrides defaults`() throws {
         let file = try ConfigurationFile(
             text: "data: /file\nlisten: 127.0.0.1:1\nlog-level: error\nmaximum-connections: 7\n", path: "c.yaml")
         let settings = try settings(
@@ -33,7 +33,7 @@ struct SettingsTests {
         #expect(settings.maximumBodyBytes == 4 * 1024 * 1024)
     }
 
-    @Test func secretsAmongTheArgumentsAreWarnedOfWithoutShowingThem() throws {
+    @Test func `Secrets among the arguments are warned of without showing them`() throws {
         let secrets = Settings.declarations.filter { $0.isSecret && $0.places.contains(.flag) }
         #expect(secrets.map(\.name).sorted() == ["clickhouse-password", "notice-webhook", "postgresql"])
         for setting in secrets {
@@ -44,7 +44,7 @@ struct SettingsTests {
         #expect(try ServerOptions.parse(["--data", "/d"]).warnings.isEmpty)
     }
 
-    @Test func retentionIsSetByStream() throws {
+    @Test func `Retention is set by stream`() throws {
         let file = try ConfigurationFile(
             text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
         let settings = try settings(
@@ -57,7 +57,7 @@ struct SettingsTests {
         #expect(try self.settings(flags: ["data": "/d"], environment: [:], file: nil).retention == RetentionLimits())
     }
 
-    @Test func whatNobodySaysIsAsTheServerHasIt() throws {
+    @Test func `What nobody says is as the server has it`() throws {
         let used = try settings(flags: ["data": "/d"]).server
         let server = CollectorServer.Settings(host: "127.0.0.1", port: 8420)
         #expect(used.host == server.host && used.port == server.port && used.connections == server.connections)
@@ -66,11 +66,11 @@ struct SettingsTests {
     }
 
     @Test(arguments: [(2048, 20_000, 2048), (2048, 1024, 512), (1, 1024, 1), (2048, 1, 1)])
-    func connectionsLeaveDescriptorsForTheRest(wanted: Int, limit: Int, expected: Int) {
+    func `Connections leave descriptors for the rest`(wanted: Int, limit: Int, expected: Int) {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
     }
 
-    @Test func aQuorumThatTheReplicasCannotReachIsRefused() throws {
+    @Test func `A quorum that the replicas cannot reach is refused`() throws {
         func cluster(_ urls: String, quorum: String) throws -> Settings {
             try settings(
                 flags: [
@@ -83,14 +83,14 @@ struct SettingsTests {
         #expect(try cluster("http://a,http://b", quorum: "2").cluster.clickHouseQuorum == 2)
     }
 
-    @Test func withTooFewDescriptorsNothingIsStarted() throws {
+    @Test func `With too few descriptors, nothing is started`() throws {
         let error = #expect(throws: CommandError.self) { try OpenFiles.check(limit: 32, cores: 2) }
         #expect(error?.code == .failed && error?.message.contains("is 32, and the collector needs 104") == true)
         try OpenFiles.check(limit: 104, cores: 2)
         #expect(throws: CommandError.self) { try OpenFiles.check(limit: 104, cores: 3) }
     }
 
-    @Test func withLessMemoryThereIsLessInItAtATimeAndWithTooLittleNothing() throws {
+    @Test func `With less memory there is less in it at a time, and with too little nothing`() throws {
         let settings = CollectorServer.Settings()
         let plenty = MemoryLimit(source: .controlGroup, bytes: 4 << 30).fitting(settings)
         #expect(plenty.budget.maximumBytes == settings.budget.maximumBytes && plenty.logStreams == settings.logStreams)
@@ -107,7 +107,7 @@ struct SettingsTests {
         #expect(error?.message.contains("ulimit -v") == true && error?.message.contains("200 MiB") == true)
     }
 
-    @Test func theLeastLimitOfTheControlGroupsHolds() throws {
+    @Test func `The least limit of the control groups holds`() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("cgroup-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
         try FileManager.default.createDirectory(
@@ -129,7 +129,7 @@ struct SettingsTests {
         ("-n 32", "limit on open files is 32"),
         ("-v 300000", "limit on the address space (ulimit -v, LimitAS) is 292 MiB"),
     ])
-    func underALimitThatIsTooSmallItSaysSoAndEnds(limit: String, says: String) async throws {
+    func `Under a limit that is too small, it says so and ends`(limit: String, says: String) async throws {
         let run = try await ProgramRun.of(
             [
                 "-c", "ulimit \(limit) && exec \"$0\" serve --data data --listen 127.0.0.1:0",
@@ -141,7 +141,7 @@ struct SettingsTests {
     }
 
     /// `validate` prints them all; only what may hold a secret is not shown as it is.
-    @Test func everySettingIsShownAsItWouldBeUsed() throws {
+    @Test func `Every setting is shown as it would be used`() throws {
         let file = try ConfigurationFile(
             text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n",
             path: "c.yaml")
@@ -170,7 +170,7 @@ struct SettingsTests {
     }
 
     @Test(arguments: Settings.declarations.map(\.name))
-    func everySettingIsReadFromItsVariable(name: String) throws {
+    func `Every setting is read from its variable`(name: String) throws {
         let setting = try #require(Settings.declarations.first { $0.name == name })
         let path = try #require(Settings.table.first { $0.name == name }).path
         let layers = SettingLayers<Settings>(flags: [:], environment: [setting.variable: "value"])
@@ -183,13 +183,13 @@ struct SettingsTests {
         ("data: {", "c.yaml"),
         ("data:\n", "no single value"), ("listen: a\ndata: b\nlisten: c\n", "'listen'"),
     ])
-    func aFileThatIsWrongIsRefusedByKeyAndLine(text: String, names: String) {
+    func `A file that is wrong is refused by key and line`(text: String, names: String) {
         let error = #expect(throws: CommandError.self) { try ConfigurationFile(text: text, path: "c.yaml") }
         #expect(error?.code == .usage)
         #expect(error?.message.contains(names) == true, "\(error?.message ?? "")")
     }
 
-    @Test func aFileOfAnotherSystemsEditorIsReadLikeAnyOther() throws {
+    @Test func `A file of another system's editor is read like any other file`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "collector-\(UUID()).yaml").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let text = "# made elsewhere\r\ndata: /data\r\nlisten: 0.0.0.0:1\r\n"
@@ -204,7 +204,7 @@ struct SettingsTests {
         #expect(error?.message.contains("not UTF-8") == true)
     }
 
-    @Test func anEmptyFileSetsNothing() throws {
+    @Test func `An empty file sets nothing`() throws {
         #expect(try ConfigurationFile(text: "", path: "c.yaml").values.isEmpty)
         #expect(try ConfigurationFile(text: "# only a comment\n", path: "c.yaml").values.isEmpty)
     }
@@ -224,7 +224,7 @@ struct SettingsTests {
         (["retention-sample-days": "0"], "retention-sample-days"),
         (["retention-event-bytes": "12"], "retention-event-bytes"),
     ])
-    func whatDoesNotFitIsRefusedWithWhatToDo(flags: [String: String], names: String) {
+    func `What does not fit is refused with advice on what to do`(flags: [String: String], names: String) {
         let error = #expect(throws: CommandError.self) {
             try settings(flags: flags.merging(["data": "/d"]) { $1 }, environment: [:], file: nil)
         }
@@ -232,7 +232,7 @@ struct SettingsTests {
         #expect(error?.message.contains(names) == true, "\(error?.message ?? "")")
     }
 
-    @Test func plaintextBeyondThisMachineNeedsToBeSaid() throws {
+    @Test func `Plaintext beyond this machine must be allowed explicitly`() throws {
         let flags: [String: String] = ["data": "/d", "listen": "0.0.0.0:1"]
         #expect(throws: CommandError.self) { try settings(flags: flags, environment: [:], file: nil) }
         #expect(
@@ -248,11 +248,11 @@ struct SettingsTests {
         ("[::]:1", false),
         ("127.0.0.1.example.com:1", false), ("192.168.0.1:1", false), ("127.0.0.256:1", false),
     ])
-    func onlyLoopbackIsLoopback(text: String, expected: Bool) throws {
+    func `Only loopback is loopback`(text: String, expected: Bool) throws {
         #expect(try #require(ListenAddress(text)).isLoopback == expected)
     }
 
-    @Test func aPortWhoseProgramHasJustEndedIsFree() async throws {
+    @Test func `A port whose program has just ended is free`() async throws {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { $0.close() }
@@ -267,7 +267,7 @@ struct SettingsTests {
     }
 
     @Test(arguments: ["", ":1", "a", "a:b", "a:-1", "a:65536", "::1:8420"])
-    func whatIsNoAddressIsNone(text: String) {
+    func `What is not an address is none`(text: String) {
         #expect(ListenAddress(text) == nil)
     }
 }

@@ -9,7 +9,7 @@ struct SigningRequestTests {
     @Test(arguments: [
         TestSigningRequests.first, TestSigningRequests.p384, TestSigningRequests.rsa2048,
     ])
-    func thoseOfGoodKeysAreTaken(pem: String) throws {
+    func `Signing requests with good keys are accepted`(pem: String) throws {
         _ = try SigningRequest(der: TestSigningRequests.der(pem))
     }
 
@@ -19,12 +19,12 @@ struct SigningRequestTests {
         (TestSigningRequests.ed25519, "csr-key"),
         (TestSigningRequests.sha1, "csr-signature"),
     ])
-    func thoseOfOtherKeysAreRefused(pem: String, code: String) {
+    func `Signing requests with other keys are refused`(pem: String, code: String) {
         let problem = #expect(throws: Problem.self) { _ = try SigningRequest(der: TestSigningRequests.der(pem)) }
         #expect(problem?.code == code && problem?.status == 400)
     }
 
-    @Test func oneThatIsTooLargeIsNotLookedAt() {
+    @Test func `A signing request that is too large is not looked at`() {
         let problem = #expect(throws: Problem.self) {
             _ = try SigningRequest(der: Data(count: SigningRequest.maximumBytes + 1))
         }
@@ -33,7 +33,7 @@ struct SigningRequestTests {
 
     /// Whatever is cut off or changed: it is refused as what it is, and nothing traps.
     @Test(arguments: [TestSigningRequests.first, TestSigningRequests.rsa2048])
-    func oneThatWasTamperedWithIsRefused(pem: String) throws {
+    func `A signing request that was tampered with is refused`(pem: String) throws {
         let whole = TestSigningRequests.der(pem)
         for count in 0..<whole.count {
             let problem = #expect(throws: Problem.self, "\(count)") { _ = try SigningRequest(der: whole.prefix(count)) }

@@ -31,7 +31,7 @@ struct TLSFilesTests {
         return found
     }
 
-    @Test func theCertificateGivenIsServedFromVersion12On() async throws {
+    @Test func `The certificate given is served from TLS 1.2 on`() async throws {
         let files = try ServerFiles()
         var old = try TestCertificates.trust(TestCertificates.authority)
         old.minimumTLSVersion = .tlsv1
@@ -48,7 +48,7 @@ struct TLSFilesTests {
 
     /// TLS 1.3 has no other suites; of 1.2 a client that offers only one without forward secrecy, or one with a
     /// separate MAC, is not served.
-    @Test func onlySuitesWithForwardSecrecyAndAuthenticatedEncryptionAreServed() async throws {
+    @Test func `Only suites with forward secrecy and authenticated encryption are served`() async throws {
         let files = try ServerFiles()
         func client(_ suites: String) throws -> TLSConfiguration {
             var client = try TestCertificates.trust(TestCertificates.authority)
@@ -72,7 +72,7 @@ struct TLSFilesTests {
         #expect(!suites.contains { withoutSecrecy.contains($0) })
     }
 
-    @Test func withClientAuthoritiesOnlyTheirClientsAreServed() async throws {
+    @Test func `With client authorities, only their clients are served`() async throws {
         let files = try ServerFiles()
         let clients = [
             try TestCertificates.trust(
@@ -85,7 +85,7 @@ struct TLSFilesTests {
     }
 
     /// Connections that are made after it get the new pair; a pair that does not fit changes nothing.
-    @Test func aCertificateThatIsReplacedIsServedWithoutARestart() async throws {
+    @Test func `A certificate that is replaced is served without a restart`() async throws {
         let files = try ServerFiles()
         let pair = try files.server(requiringClients: false)
         let tls = try ServerTLS(pair, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -106,7 +106,7 @@ struct TLSFilesTests {
         }
     }
 
-    @Test func browsersAreToldToStayWithTLSWhereItIsServed() async throws {
+    @Test func `Browsers are told to stay with TLS where it is served`() async throws {
         for servesTLS in [true, false] {
             try await Harness { $0.servesTLS = servesTLS }.route { client in
                 for path in ["/livez", "/nowhere"] {
@@ -119,7 +119,7 @@ struct TLSFilesTests {
 
     /// As `openssl ecparam -genkey` writes a key, as other tools write both into one file, and as other systems'
     /// editors write text.
-    @Test func filesWithMoreInThemThanWhatIsAskedForAreServed() throws {
+    @Test func `Files with more in them than what is asked for are served`() throws {
         let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
         let (certificate, key) = (TestCertificates.server + "\n", TestCertificates.serverKey + "\n")
         let both = "made for a proxy\n\(certificate)\(parameters)\(key)"
@@ -138,7 +138,7 @@ struct TLSFilesTests {
         }
     }
 
-    @Test func aKeyOfAnotherCertificateIsRefusedBeforeServing() throws {
+    @Test func `A key of another certificate is refused before serving`() throws {
         let files = try ServerFiles()
         var mixed = try files.server(requiringClients: false)
         mixed.key = try files.write("client.key", TestCertificates.clientKey)

@@ -15,7 +15,7 @@ struct UploadRoutesTests {
         return book
     }
 
-    @Test func anUploadGoesChunkByChunkInAnyOrderUntilNothingIsMissing() async throws {
+    @Test func `An upload goes chunk by chunk in any order until nothing is missing`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(), UploadID.random())
             let begun = try await scene.begin(upload, book.manifest(upload)).message(WireUploadStatus.self)
@@ -38,7 +38,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func beginningAndSendingAgainChangesNothing() async throws {
+    @Test func `Beginning and sending again changes nothing`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
             for _ in 0..<2 {
@@ -54,7 +54,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func anEmptyLogIsAnUploadOfNoChunks() async throws {
+    @Test func `An empty log is an upload of no chunks`() async throws {
         try await UploadScene.play { scene in
             let upload = UploadID.random()
             let begun = try await scene.begin(upload, LogBook().manifest(upload)).message(WireUploadStatus.self)
@@ -63,7 +63,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func anotherManifestForTheSameUploadIsRefused() async throws {
+    @Test func `Another manifest for the same upload is refused`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(2), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
@@ -78,7 +78,9 @@ struct UploadRoutesTests {
         "digest", "more text than the manifest says", "less text", "truncated", "no gzip", "a bit flipped",
         "garbage behind it", "empty",
     ])
-    func aChunkWhoseBytesAreNotThoseOfTheManifestIsRefusedAndMayComeAgain(_ damage: String) async throws {
+    func `A chunk whose bytes are not those of the manifest is refused and may come again`(_ damage: String)
+        async throws
+    {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
@@ -102,7 +104,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func aBombIsEndedWhereTheManifestSaysThatTheTextEnds() async throws {
+    @Test func `A bomb is ended where the manifest says that the text ends`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
@@ -112,7 +114,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func aLogOfEqualTextMayBeAsSmallAsGzipCanMakeIt() async throws {
+    @Test func `A log of equal text may be as small as gzip can make it`() async throws {
         try await UploadScene.play { scene in
             var book = LogBook()
             let line = LogBook.line(1_000_001, at: Harness.now, String(repeating: "a", count: 65_000))
@@ -122,7 +124,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func aChunkOfMoreThanFiveMegabytesIsRefusedBeforeItIsRead() async throws {
+    @Test func `A chunk of more than 5 MB is refused before it is read`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
             var manifest = book.manifest(upload)
@@ -146,7 +148,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func aFullChunkThatCannotBeCompressedIsTaken() async throws {
+    @Test func `A full chunk that cannot be compressed is accepted`() async throws {
         try await UploadScene.play { scene in
             var (book, generator) = (LogBook(), SystemRandomNumberGenerator())
             var (lines, bytes, number): ([String], Int, UInt64) = ([], 0, 1_000_000)
@@ -164,7 +166,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func wrongMediaTypesNumbersAndIdsAreRefused() async throws {
+    @Test func `Wrong media types, numbers and IDs are refused`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(1), UploadID.random())
             try await scene.send(upload, 1, book.chunks[0].gzip).expect(404, Problem.Code.uploadUnknown.rawValue)
@@ -191,7 +193,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func anotherDevicesUploadIsNotThereAndTheSameIdIsAnotherUpload() async throws {
+    @Test func `Another device's upload is not there, and the same ID is another upload`() async throws {
         try await UploadScene.play { scene in
             let other = try await scene.harness.device()
             let (book, upload) = (try Self.book(1), UploadID.random())
@@ -213,7 +215,7 @@ struct UploadRoutesTests {
         "../../../../tmp/evil", "..", ".", "a/b", "/etc/passwd", "%2e%2e%2f", ".hidden",
         String(repeating: "x/", count: 120),
     ])
-    func aNameThatLooksLikeAPathStaysOneName(_ application: String) async throws {
+    func `A name that looks like a path stays one name`(_ application: String) async throws {
         try await UploadScene.play { scene in
             var book = LogBook(application: application)
             try book.add(segment: 1, positions: 1...5, from: Harness.now)
@@ -231,7 +233,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func whatTheDeviceLostIsGoneAndTheUploadComplete() async throws {
+    @Test func `What the device lost is gone, and the upload is complete`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
@@ -250,7 +252,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func whatIsNotCompletedInSevenDaysHasExpiredAndANoticeSaysSo() async throws {
+    @Test func `What is not completed in seven days has expired, and a notice says so`() async throws {
         try await UploadScene.play { scene in
             let (book, upload) = (try Self.book(2), UploadID.random())
             _ = try await scene.begin(upload, book.manifest(upload))
@@ -276,7 +278,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func requestedLogsThatAreHereAreToldForADay() async throws {
+    @Test func `Requested logs that have arrived are reported for a day`() async throws {
         try await UploadScene.play { scene in
             func notices() async throws -> [JSONObject] {
                 try await scene.client.json("/api/v1/notices", bearer: scene.person).objects("items")
@@ -299,7 +301,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func aDeviceHasABoundedNumberOfOpenUploads() async throws {
+    @Test func `A device has a bounded number of open uploads`() async throws {
         try await UploadScene.play { scene in
             let book = try Self.book(1)
             for _ in 0..<100 {
@@ -311,7 +313,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func anAdministratorSetsTheQuotaOfAnApplicationAndReturnsIt() async throws {
+    @Test func `An administrator sets the quota of an application and returns it`() async throws {
         try await UploadScene.play { scene in
             let path = "/api/v1/log-quotas/default"
             func change(_ method: HTTPRequest.Method, _ bearer: String, _ json: String? = nil) async throws
@@ -338,7 +340,7 @@ struct UploadRoutesTests {
         }
     }
 
-    @Test func theQuotaRefusesChunksAndNothingElseAndNoticesSayHowFarItIs() async throws {
+    @Test func `The quota refuses chunks and nothing else, and notices say how far it is used`() async throws {
         let book = try Self.book(4)
         let bytes = book.chunks[0].text.count
         try await UploadScene.play(quotaBytes: 3 * bytes + bytes / 2) { scene in

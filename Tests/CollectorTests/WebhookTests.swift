@@ -70,11 +70,11 @@ import WireModel
     }
 
     @Test(arguments: ["", "x", "ftp://a/b", "http://", "https:///path", "/path"])
-    func whatIsNoAddressIsNone(text: String) {
+    func `What is not an address is none`(text: String) {
         #expect(Webhook(text) == nil)
     }
 
-    @Test func overPlainHTTPNoticesLeaveThisMachineOnlyWhereThatIsAllowed() throws {
+    @Test func `Over plain HTTP, notices leave this machine only where that is allowed`() throws {
         for url in ["http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]:9/x", "https://hooks.example/x"] {
             #expect(try Self.settings(url).noticeWebhook != nil, "\(url)")
         }
@@ -91,7 +91,9 @@ import WireModel
             (410, .refused("127.0.0.1 answered 410")),
             (429, .failed("127.0.0.1 answered 429")), (503, .failed("127.0.0.1 answered 503")),
         ] as [(Int, NoticeCourier.Delivery)])
-    func aNoticeIsPostedAndTheAnswerSaysWhatToDo(status: Int, expected: NoticeCourier.Delivery) async throws {
+    func `A notice is posted, and the answer says what to do`(status: Int, expected: NoticeCourier.Delivery)
+        async throws
+    {
         let posted = try await Self.receive { _ in
             Response(status: .init(code: status))
         } _: { port in
@@ -105,7 +107,7 @@ import WireModel
                 && first.contains(#""collector":"00000000-0000-0001-0000-000000000002""#))
     }
 
-    @Test func theEndOfANoticeSaysSo() async throws {
+    @Test func `The end of a notice says so`() async throws {
         var ended = Self.notice
         ended.ended = 3_000_000
         let news = NoticeNews(.ended, ended)
@@ -120,7 +122,7 @@ import WireModel
     }
 
     @Test(arguments: [301, 302, 307, 308])
-    func noRedirectIsFollowed(status: Int) async throws {
+    func `No redirect is followed`(status: Int) async throws {
         let posted = try await Self.receive { request in
             request.uri.path == "/hook"
                 ? Response(status: .init(code: status), headers: [.location: "/elsewhere"]) : Response(status: .ok)
@@ -135,7 +137,7 @@ import WireModel
     }
 
     /// The receiver is a collector, which has no hook: what says 404 was spoken to.
-    @Test func noTLSBelow12IsSpoken() async throws {
+    @Test func `TLS below 1.2 is not spoken`() async throws {
         let files = try ServerFiles()
         let authority = try NIOSSLCertificate(bytes: Array(TestCertificates.authority.utf8), format: .pem)
         for (version, isTaken) in [(TLSVersion.tlsv11, false), (.tlsv12, true), (.tlsv13, true)] {
@@ -152,7 +154,7 @@ import WireModel
         }
     }
 
-    @Test func aProxyOfTheEnvironmentIsAskedToConnectToTheReceiver() async throws {
+    @Test func `A proxy of the environment is asked to connect to the receiver`() async throws {
         let answers = ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
         try await ScriptedServer.serving(answers.map { [.send($0)] }) { server in
             let settings = try Self.settings(
@@ -170,7 +172,7 @@ import WireModel
         }
     }
 
-    @Test func theProxyOfTheEnvironmentIsReadWithTheSettings() throws {
+    @Test func `The proxy of the environment is read with the settings`() throws {
         let environment = ["HTTPS_PROXY": "http://proxy.test:3128", "no_proxy": "example.org"]
         func proxy(_ url: String) throws -> String? { try Self.settings(url, environment).webhookProxy?.authority }
         #expect(try proxy("https://hooks.example/x") == "proxy.test:3128")
@@ -187,7 +189,7 @@ import WireModel
         #expect(error?.message.contains("s3cret") == false)
     }
 
-    @Test func aProxyThatIsAwayIsNamed() async throws {
+    @Test func `A proxy that is away is named`() async throws {
         let proxy = try EndpointURL(proxy: "http://127.0.0.1:1")
         let sender = WebhookSender(
             try #require(Webhook("https://hooks.test/s3cret")), collector: CollectorID(high: 1, low: 2), proxy: proxy)
@@ -200,7 +202,7 @@ import WireModel
         #expect(reason.hasPrefix("hooks.test, through the proxy 127.0.0.1:1, cannot be reached"), "\(reason)")
     }
 
-    @Test func aReceiverThatIsAwayIsTriedAgain() async throws {
+    @Test func `A receiver that is away is tried again`() async throws {
         // Nobody listens on the port that was just given back.
         guard case .failed(let reason) = try await Self.post(Self.news, to: "http://127.0.0.1:1/hook") else {
             Issue.record("it was taken for delivered")

@@ -51,7 +51,7 @@ import Testing
         return (harness.requests.first?.body, String(decoding: response.body, as: UTF8.self))
     }
 
-    @Test func theFormStartsWithOneDeviceAndTheAddressThatTheBrowserSees() async throws {
+    @Test func `The form starts with one device and the address that the browser sees`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(
             Self.path, harness.visit(Self.path, query: [("organization", "west")], base: "/t"))
@@ -64,7 +64,7 @@ import Testing
         #expect(direct.html.contains(#"name="pinned" value="yes" checked"#))
     }
 
-    @Test func theTokenIsMadeWithTheLimitsOfTheForm() async throws {
+    @Test func `The token is made with the limits of the form`() async throws {
         let made = try await Self.made(Self.form())
         #expect(
             made.body
@@ -82,7 +82,7 @@ import Testing
                 ])
     }
 
-    @Test func thereIsALineForAgentContainerAndLibrary() async throws {
+    @Test func `There is a line each for agent, container and library`() async throws {
         let html = try await Self.made(Self.form()).html
         let url = "https://c.example/t#pin=a&amp;token=secret&amp;version=1"
         #expect(html.contains("WS1_ENROLLMENT=&#39;\(url)&#39; ws1agent run --data /var/lib/ws1agent</pre>"))
@@ -92,7 +92,7 @@ import Testing
         #expect(!html.contains("PLAINTEXT") && !html.contains("Anybody on the way"))
     }
 
-    @Test func thePageSaysWhetherTheLinesBringTheCollectorsAuthority() async throws {
+    @Test func `The page says whether the lines bring the collector's authority`() async throws {
         for pins in [0, 2] {
             let brought = try await Self.made(Self.form(), pins: pins, authorities: 1).html
             #expect(brought.contains(pins == 0 ? "and the one in them" : "and bring its certificate authority"))
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func plainHTTPToAnotherMachineIsSaidAndAllowedOnTheDevice() async throws {
+    @Test func `Plain HTTP to another machine is reported and allowed on the device`() async throws {
         let exposed = try await Self.made(Self.form(("address", "http://c.example:8420")), pins: 0).html
         #expect(exposed.contains("&#39; WS1_ALLOW_PLAINTEXT=true ws1agent run"))
         #expect(exposed.contains("-e WS1_ALLOW_PLAINTEXT=true ws1agent</pre>"))
@@ -113,17 +113,17 @@ import Testing
         }
     }
 
-    @Test func anAddressCannotLeaveTheQuotesOfAShell() async throws {
+    @Test func `An address cannot leave the quotes of a shell`() async throws {
         let html = try await Self.made(Self.form(("address", "https://c.example/';reboot;'"))).html
         #expect(html.contains(#"WS1_ENROLLMENT=&#39;https://c.example/&#39;\&#39;&#39;;reboot;&#39;\&#39;&#39;#pin"#))
     }
 
-    @Test func withoutPinsThePageSaysHowToGetThem() async throws {
+    @Test func `Without pins, the page says how to get them`() async throws {
         let html = try await Self.made(Self.form(), pins: 0).html
         #expect(html.contains("The lines pin no key") && html.contains("enrollment-file"))
     }
 
-    @Test func theDevicesOfATokenAreALivePartOfAPageWithAnAddress() async throws {
+    @Test func `The devices of a token are a live part of a page with an address`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.path, harness.visit(Self.path, query: [("token", "t1")], base: "/t"))
         #expect(
@@ -140,7 +140,7 @@ import Testing
         #expect(made.contains(#"<section id="enrolled" data-live="devices""#))
     }
 
-    @Test func aRefusedFormKeepsWhatWasFilledIn() async throws {
+    @Test func `A refused form keeps what was filled in`() async throws {
         let harness = try Self.harness()
         harness.set("POST /api/v1/tokens", .refusal(422, "invalid-field", "address is none."))
         let form = Self.form(("address", "ftp://x\""), ("unlimited", "yes"), ("pinned", nil))
@@ -151,7 +151,7 @@ import Testing
         #expect(!html.contains(#"name="pinned" value="yes" checked"#))
     }
 
-    @Test func aTokenOfAnotherOrganizationIsNotThere() async throws {
+    @Test func `A token of another organization is not there`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.path, harness.visit(Self.path, query: [("token", "t2")]))
         #expect(page.status == 404)

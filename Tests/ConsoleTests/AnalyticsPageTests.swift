@@ -78,7 +78,7 @@ import Testing
 
     // MARK: All events
 
-    @Test func eventsAreCountedByNameAndLeadToEach() async throws {
+    @Test func `Events are counted by name, and each name leads to them`() async throws {
         let harness = try harness([Self.group("a/b c", 3000, numeric: 10), Self.group("open", 1000)])
         let html = try await page(harness, [("type", "custom"), ("range", "7d")])
         #expect(html.contains("4,000 events with 2 names"))
@@ -93,13 +93,13 @@ import Testing
         #expect(html.contains(#"value="2025-12-26T03:00:00""#))
     }
 
-    @Test func aChosenRangeIsTakenAsItIs() async throws {
+    @Test func `A chosen range is used as it is`() async throws {
         let harness = try harness([Self.group("open", 1)])
         _ = try await page(harness, [("from", "2026-01-01T00:00:10Z"), ("to", "2026-01-01T01:00:00Z")])
         #expect(summaries(harness)[0]["from"] == "2026-01-01T00:00:10.000000Z")
     }
 
-    @Test func beyondEightNamesTheRestIsOneColumn() throws {
+    @Test func `Beyond eight names, the rest is one column`() throws {
         let groups = (0..<10).map { Self.group("n\($0)", 10 - $0) }
         let table = try #require(EventCharts.counts(Self.answer(groups), id: "x", title: "X"))
         #expect(table.columns.map(\.name) == (0..<7).map { "n\($0)" } + ["all others"])
@@ -108,7 +108,7 @@ import Testing
         #expect(eight?.columns.last?.name == "n7")
     }
 
-    @Test func tooManyNamesForAChartLeaveTheTable() async throws {
+    @Test func `Too many names for a chart leave the table`() async throws {
         let harness = try harness([])
         let bare = Self.answer(
             (0..<250).map { .object(Self.group("n\($0)", 1).members.filter { $0.key != "buckets" }) })
@@ -122,7 +122,7 @@ import Testing
         #expect(!html.contains(">n200<"))
     }
 
-    @Test func whatTheAPIRefusesLeavesTheFilters() async throws {
+    @Test func `What the API refuses leaves the filters`() async throws {
         let harness = try harness([])
         harness.set(Self.summary, .refusal(429, "busy", "Too many <requests>."))
         let html = try await page(harness, [("application", "x")])
@@ -145,7 +145,8 @@ import Testing
                 "default: analytics is on. Devices hold each event for 10 min before they send it."
             ),
             (["analytics": ["holdSeconds": 0]], "default: analytics is on, and events are sent at once."),
-        ] as [(JSONValue, String)]) func withoutAnEventThePageSaysWhy(profile: JSONValue, text: String) async throws
+        ] as [(JSONValue, String)]) func `Without an event, the page says why`(profile: JSONValue, text: String)
+        async throws
     {
         let harness = try harness(
             [], ["GET /api/v1/profiles/default": .init(body: ["profile": profile])])
@@ -158,7 +159,7 @@ import Testing
         #expect(filtered.contains(#"href="/proxy/analytics">Remove them</a>"#) && !filtered.contains("Include them"))
     }
 
-    @Test func aSummaryIsAFileWithAllNames() async throws {
+    @Test func `A summary is a file with all names`() async throws {
         let harness = try harness((0..<250).map { Self.group("n\($0)", 1, numeric: $0 == 0 ? 1 : nil) })
         let csv = try await page(harness, [("format", "csv"), ("table", "names")])
         let lines = csv.split(separator: "\r\n")
@@ -169,7 +170,7 @@ import Testing
 
     // MARK: One event
 
-    @Test func numbersHaveTheirSpreadOverTime() async throws {
+    @Test func `Numbers have their spread over time`() async throws {
         let harness = try harness([Self.group("sale", 10, numeric: 10)])
         let html = try await page(harness, event: "sale")
         #expect(html.contains(#"<table id="t-numbers">"#) && html.contains(#"<table id="t-counts">"#))
@@ -177,7 +178,7 @@ import Testing
         #expect(summaries(harness).allSatisfy { $0["name"] == "sale" })
     }
 
-    @Test func textsAreCountedByValue() async throws {
+    @Test func `Texts are counted by value`() async throws {
         let harness = try harness([Self.group("sale", 10)])
         harness.set(
             Self.summary + "?name=sale&\(Self.day)&by=value&step=1800",
@@ -188,7 +189,7 @@ import Testing
         #expect(html.contains("(empty)") && !html.contains(#"sale?value=">"#))
     }
 
-    @Test func devicesAreCalledByTheirNames() async throws {
+    @Test func `Devices are called by their names`() async throws {
         let harness = try harness(
             [Self.group("sale", 10)], events: [Self.record("cash", attributes: ["shop": "7"])])
         harness.set(
@@ -202,14 +203,14 @@ import Testing
         #expect(!html.contains("api/v1/devices/\(Self.id)&#39;"))
     }
 
-    @Test func oneDeviceIsMeantWithItsTestRecords() async throws {
+    @Test func `One device is meant with its test records`() async throws {
         let harness = try harness([Self.group("sale", 10)])
         let html = try await page(harness, event: "sale", [("device", Self.id)])
         #expect(summaries(harness).allSatisfy { $0["device"] == Self.id && $0["test"] == "true" })
         #expect(harness.requests.last?.query["test"] == "true" && html.contains("Only events of"))
     }
 
-    @Test func singleEventsComeInPages() async throws {
+    @Test func `Single events come in pages`() async throws {
         let harness = try harness([Self.group("sale", 10)])
         harness.set("GET /api/v1/events", .init(body: ["items": [], "next": "c2"]))
         let html = try await page(harness, event: "sale", [("cursor", "c1")])
@@ -217,7 +218,7 @@ import Testing
         #expect(html.contains("cursor=c2") && html.contains("The next page goes on."))
     }
 
-    @Test func aFileOfSingleEventsIsBounded() async throws {
+    @Test func `A file of single events is bounded`() async throws {
         let harness = try harness([])
         harness.set(
             "GET /api/v1/events",
@@ -233,7 +234,7 @@ import Testing
         #expect(none.count == 1 && harness.requests.count == 103)
     }
 
-    @Test func aFileOfSingleEventsHasAllTheirFields() async throws {
+    @Test func `A file of single events has all their fields`() async throws {
         let harness = try harness([], events: [Self.record("=1+1")])
         let csv = try await page(harness, event: "sale", [("format", "csv"), ("table", "events")])
         let row =
@@ -242,7 +243,7 @@ import Testing
         #expect(csv.hasSuffix(row), "\(csv)")
     }
 
-    @Test func whatADeviceSendsStaysText() async throws {
+    @Test func `What a device sends stays text`() async throws {
         let event = Self.record(
             .text(Self.hostile), name: Self.hostile, attributes: ["\(Self.hostile)": .text(Self.hostile)])
         let harness = try harness([Self.group(Self.hostile, 10)], events: [event])

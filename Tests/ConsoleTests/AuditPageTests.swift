@@ -17,7 +17,7 @@ import Testing
         try ConsoleHarness(["GET /api/v1/audit": ["items": .array(items), "next": .null]])
     }
 
-    @Test func anEntrySaysWhenWhoAndWhat() async throws {
+    @Test func `An entry says when, who and what`() async throws {
         let harness = try harness(Self.entry)
         let page = try await harness.page(Self.path, harness.visit(Self.path))
         for text in [
@@ -27,7 +27,7 @@ import Testing
         #expect(!page.html.contains("<script>alert") && !page.html.contains("\u{202E}"))
     }
 
-    @Test func theTimeOfABrowserIsMadeOneOfTheAPI() async throws {
+    @Test func `The time of a browser is made one of the API`() async throws {
         let harness = try harness()
         let query: FormFields = [("from", "2026-01-01T12:00"), ("to", "2026-01-02T00:00:30"), ("action", "sign-in")]
         let page = try await harness.page(Self.path, harness.visit(Self.path, query: query))
@@ -47,7 +47,7 @@ import Testing
         #expect(wrong.status == 400)
     }
 
-    @Test func allThatMatchComesAsCSV() async throws {
+    @Test func `All that match comes as CSV`() async throws {
         let harness = try ConsoleHarness([
             "GET /api/v1/audit": ["items": [Self.entry], "next": "n"],
             "GET /api/v1/audit?actor=ann&limit=1000&cursor=n": [
@@ -62,7 +62,7 @@ import Testing
         #expect(lines[2].contains(",'=cmd,administrator,") && lines[2].hasSuffix(#""a: 1; b: 2""#))
     }
 
-    @Test func theActionsAreThoseOfTheAPI() throws {
+    @Test func `The actions are those of the API`() throws {
         #expect(try OpenAPIText.values(of: "AuditAction") == AuditPage.actions.sorted())
     }
 }

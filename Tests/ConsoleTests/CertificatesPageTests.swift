@@ -31,7 +31,7 @@ import Testing
         return page.html
     }
 
-    @Test func theServersCertificateIsShownWithNamesPinAndDaysLeft() async throws {
+    @Test func `The server's certificate is shown with names, pin and days left`() async throws {
         let html = try await page(Self.answer(until: "2027-01-02T03:04:05.000000Z"))
         for text in [
             "CN=collector.example", "192.0.2.7", "CN=Example CA", "c2VjcmV0LXBpbg==", "/etc/ws1/cert.pem",
@@ -43,12 +43,12 @@ import Testing
     @Test(arguments: [
         ("2026-01-22T03:04:05.000000Z", "warn", "20 days left"), ("2026-01-05T03:04:05.000000Z", "bad", "3 days left"),
         ("2026-01-02T03:04:04.000000Z", "bad", "ended"),
-    ]) func theEndIsMarkedInTime(until: String, state: String, word: String) async throws {
+    ]) func `The end is marked in time`(until: String, state: String, word: String) async throws {
         let html = try await page(Self.answer(until: until))
         #expect(html.contains(#"<span class="state \#(state)">\#(word)</span>"#))
     }
 
-    @Test func aCertificateOfTheFutureIsNotGood() async throws {
+    @Test func `A certificate of the future is not good`() async throws {
         let chain: JSONValue = [
             Self.certificate(until: "2028-01-01T00:00:00.000000Z", from: "2027-01-01T00:00:00.000000Z")
         ]
@@ -56,19 +56,19 @@ import Testing
         #expect(html.contains(#"<span class="state bad">not valid yet</span>"#))
     }
 
-    @Test func plainHTTPIsSaidWithWhatToDo() async throws {
+    @Test func `Plain HTTP is reported with what to do`() async throws {
         let html = try await page(["server": .null, "devices": ["certificates": "off"]])
         #expect(html.contains("serves plain HTTP") && html.contains("--tls-certificate FILE"))
         #expect(html.contains("a proxy encrypts before it"), "the browser came by https")
     }
 
-    @Test func filesThatCannotBeReadAgainAreAnAlert() async throws {
+    @Test func `Files that cannot be read again are an alert`() async throws {
         let answer = Self.answer(until: "2027-01-02T03:04:05.000000Z")
         let html = try await page(answer.with(["server": answer["server"].with(["failure": "no <key>"])]))
         #expect(html.contains(#"role="alert""#) && html.contains("no &lt;key&gt;"))
     }
 
-    @Test func theAuthorityOfDevicesIsShown() async throws {
+    @Test func `The authority of devices is shown`() async throws {
         let html = try await page([
             "server": .null, "backupPin": "YmFja3Vw",
             "devices": [
@@ -80,7 +80,7 @@ import Testing
         #expect(html.contains("/etc/ws1/ca.pem") && html.contains("YmFja3Vw"))
     }
 
-    @Test func aboutHasVersionsAndLicences() async throws {
+    @Test func `About has versions and licences`() async throws {
         let harness = try ConsoleHarness([
             "GET /api/v1/about": [
                 "version": "1.2.3", "sqliteVersion": "3.46.1", "operatingSystem": "Debian", "collector": "c0",

@@ -9,7 +9,7 @@ import Testing
         ["items": .array(items), "next": .null, "total": 1]
     }
 
-    @Test func aPageShowsTextsAsTextsWhateverTheyAre() async throws {
+    @Test func `A page shows texts as texts, whatever they are`() async throws {
         let hostile = #"<script>alert(1)</script>"'&{{x}}"# + "\u{202E}"
         let harness = try ConsoleHarness([
             "GET /api/v1/devices": Self.list(["id": "d1", "name": .text(hostile), "state": "reporting"])
@@ -20,7 +20,7 @@ import Testing
         #expect(page.html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;{{x}}\\u{202E}"))
     }
 
-    @Test func aPageNamesTheRequestsItShows() async throws {
+    @Test func `A page names the requests it shows`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/devices": Self.list()])
         let visit = harness.visit("/devices", query: [("q", "it's")])
         let page = try await harness.page("/devices", visit)
@@ -32,7 +32,7 @@ import Testing
         #expect(page.html.contains("api/v1/devices?q=it%27s"))
     }
 
-    @Test func linksStartWithTheProxysPrefix() async throws {
+    @Test func `Links start with the proxy's prefix`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/devices": Self.list(["id": "d1"])])
         let page = try await harness.page("/devices", harness.visit("/devices", base: "/telemetry"))
         let links = page.html.matches(of: #/(?:href|src|action)="(?<to>[^"]*)"/#).map { String($0.output.to) }
@@ -40,7 +40,7 @@ import Testing
         #expect(links.allSatisfy { $0.hasPrefix("/telemetry/") || $0.hasPrefix("#") }, "\(links)")
     }
 
-    @Test func aRoleSeesThePagesItMayUse() async throws {
+    @Test func `A role sees the pages it may use`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/audit": Self.list()])
         let viewer = try await harness.page("/audit", harness.visit("/audit", role: .viewer))
         #expect(viewer.status == 403)
@@ -52,7 +52,7 @@ import Testing
         #expect(administrator.html.contains(#"href="/audit" aria-current="page""#))
     }
 
-    @Test func aRefusalOfTheAPIIsThePagesStatusAndText() async throws {
+    @Test func `A refusal of the API is the page's status and text`() async throws {
         let harness = try ConsoleHarness([
             "GET /api/v1/devices": .refusal(503, "store-unavailable", "The disk is <full>.")
         ])
@@ -61,14 +61,14 @@ import Testing
         #expect(page.html.contains("The disk is &lt;full&gt;."))
     }
 
-    @Test func anUnknownFormIsRefused() async throws {
+    @Test func `An unknown form is refused`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/devices": Self.list()])
         let visit = harness.visit("/devices", form: [("action", "explode")])
         let response = try await harness.console.answerForm("/devices", visit)
         #expect(response.status == 400)
     }
 
-    @Test func theSignInFormKeepsTheWay() throws {
+    @Test func `The sign-in form keeps the redirect`() throws {
         let harness = try ConsoleHarness([String: JSONValue]())
         let page = harness.console.signIn(next: "/devices?q=\"x\"", present: nil, problem: nil, base: "/t")
         let html = String(decoding: page.body, as: UTF8.self)
@@ -76,7 +76,7 @@ import Testing
         #expect(html.contains(#"value="/devices?q=&quot;x&quot;""#))
     }
 
-    @Test func everyTemplateThatAPageOrATemplateNamesIsMissedAtTheStart() throws {
+    @Test func `Every template that a page or a template names is missed at the start`() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "assets-\(UUID())").path
         try FileManager.default.copyItem(atPath: ConsoleHarness.assets, toPath: directory)
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -98,7 +98,7 @@ import Testing
     }
 
     /// A name that is not in the list would be an empty page.
-    @Test func theListOfTemplatesHasEachThatTheSourcesName() throws {
+    @Test func `The list of templates has each that the sources name`() throws {
         let sources = URL(fileURLWithPath: ConsoleHarness.assets).deletingLastPathComponent()
         let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
         var named: Set<String> = []
@@ -111,7 +111,7 @@ import Testing
         #expect(named == Set(Assets.pages))
     }
 
-    @Test func aPageSaysWhatAFormHasDoneAndNotWhatALinkSays() async throws {
+    @Test func `A page reports what a form has done and not what a link says`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/tokens": ["items": [], "next": .null]])
         var visit = harness.visit("/tokens", query: [("done", "All devices are wiped.")], organization: "west")
         let asked = try await harness.console.answer("/tokens", visit)
@@ -121,7 +121,7 @@ import Testing
         #expect(String(decoding: told.body, as: UTF8.self).contains("The token is &lt;revoked&gt;.") && told.saysNote)
     }
 
-    @Test func missingAssetsAreAClearError() {
+    @Test func `Missing assets are a clear error`() {
         #expect {
             try Assets(directory: "/nowhere")
         } throws: { error in

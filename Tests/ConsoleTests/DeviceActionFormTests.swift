@@ -29,7 +29,7 @@ import Testing
         return SentForm.fields(of: String(main))
     }
 
-    @Test func selectedDevicesAreCountedAndConfirmed() async throws {
+    @Test func `Selected devices are counted and confirmed`() async throws {
         let harness = try Self.harness()
         let asked = try await Self.send(
             [
@@ -50,7 +50,7 @@ import Testing
         #expect(request.idempotencyKey?.isEmpty == false, "sent twice it begins one job")
     }
 
-    @Test func listedDevicesAreThoseOfTheFilter() async throws {
+    @Test func `Listed devices are those of the filter`() async throws {
         let harness = try Self.harness()
         let asked = try await Self.send(
             [
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Their states change by themselves between the question and the answer.
-    @Test func devicesThatAreListedByStateAreNamed() async throws {
+    @Test func `Devices that are listed by state are named`() async throws {
         let harness = try Self.harness()
         let form: FormFields = [
             ("action", "ask"), ("what", "send-beacon"), ("scope", "listed"), ("filter", "state=silent"),
@@ -78,7 +78,7 @@ import Testing
         #expect(harness.requests.last?.body?["filter"] == ["state": "silent"], "too many to be named")
     }
 
-    @Test(arguments: ["wipe", "enterprise-wipe", "delete"]) func whatErasesNeedsTheNumberTyped(what: String)
+    @Test(arguments: ["wipe", "enterprise-wipe", "delete"]) func `What erases needs the number typed`(what: String)
         async throws
     {
         let harness = try Self.harness()
@@ -102,7 +102,7 @@ import Testing
         #expect(body["arguments"]["reason"].text == (what == "delete" ? nil : "lost & found"))
     }
 
-    @Test func optionsAreAskedForFirstAndKeptToTheEnd() async throws {
+    @Test func `Options are asked for first, and kept to the end`() async throws {
         let harness = try Self.harness()
         let options = try await Self.send(
             [("action", "ask"), ("what", "request-logs"), ("scope", "listed"), ("filter", "q=kiosk")], to: harness)
@@ -116,7 +116,7 @@ import Testing
         #expect(harness.requests.last?.body?["arguments"] == arguments)
     }
 
-    @Test func optionsThatAreRefusedAreShownAgain() async throws {
+    @Test func `Options that are refused are shown again`() async throws {
         let harness = try Self.harness()
         harness.set("POST /api/v1/device-jobs", .refusal(422, "invalid-field", "durationSeconds is too large."))
         let again = try await Self.send(
@@ -130,7 +130,7 @@ import Testing
         #expect(Self.form(of: again.html)["devices"] == "d-1")
     }
 
-    @Test func revokingMayCloseTheTokensToo() async throws {
+    @Test func `Revoking may close the tokens, too`() async throws {
         let harness = try Self.harness()
         _ = try await Self.send(
             [
@@ -141,7 +141,7 @@ import Testing
             harness.requests.last?.body == ["action": "revoke", "closeEnrollmentToken": true, "devices": ["d-1"]])
     }
 
-    @Test func otherDevicesThanWereAskedAboutAreAskedAboutAgain() async throws {
+    @Test func `Other devices than were asked about are asked about again`() async throws {
         let harness = try Self.harness()
         let asked = try await Self.send(
             [("action", "ask"), ("what", "send-beacon"), ("scope", "listed"), ("filter", "q=x")], to: harness)
@@ -153,7 +153,7 @@ import Testing
 
     @Test(arguments: [
         [("what", "send-beacon"), ("scope", "selected"), ("filter", "q=x")], [("what", "explode"), ("device", "d-1")],
-    ]) func withoutDevicesOrActionNothingIsAsked(fields: [(String, String)]) async throws {
+    ]) func `Without devices or action, nothing is asked`(fields: [(String, String)]) async throws {
         let harness = try Self.harness()
         for action in ["ask", "begin"] {
             let refused = try await Self.send(FormFields([("action", action)] + fields), to: harness)
@@ -162,7 +162,7 @@ import Testing
         #expect(harness.requests.allSatisfy { $0.method == "GET" })
     }
 
-    @Test func noDeviceMeansNoJob() async throws {
+    @Test func `No device means no job`() async throws {
         let harness = try Self.harness(["devices": 0])
         let answer = try await Self.send(
             [("action", "ask"), ("what", "send-beacon"), ("scope", "listed"), ("filter", "q=x")], to: harness,

@@ -26,7 +26,7 @@ import Testing
             (["state": "left", "leftAt": "2026-01-02T03:04:05.000000Z"], "its enrollment has ended"),
             (["state": "enrolled"], "has sent nothing since it enrolled"),
             (["state": "enrolled", "lastSeenAt": "2026-01-02T03:04:05.000000Z"], "no schedule of beacons"),
-        ] as [(JSONValue, String)]) func aStateIsSaidInWords(device: JSONValue, words: String)
+        ] as [(JSONValue, String)]) func `A state is put in words`(device: JSONValue, words: String)
     {
         let contact = diagnosis(device).contact
         #expect(contact.count == 1 && contact[0].contains(words), "\(contact)")
@@ -42,7 +42,9 @@ import Testing
                 "vanished without a word"
             ),
             (["trigger": "schedule"], "vanished without a word"),
-        ] as [(JSONValue, String)]) func aSilentDevicesLastBeaconTellsWhatItCan(beacon: JSONValue, words: String)
+        ] as [(JSONValue, String)]) func `A silent device's last beacon says what it can`(
+            beacon: JSONValue, words: String
+        )
     {
         let device: JSONValue = [
             "state": "silent", "expectedBeaconSeconds": 60, "lastBeaconAt": Self.ago(600), "lastSeenAt": Self.ago(600),
@@ -53,7 +55,7 @@ import Testing
         #expect(!contact.contains { $0.contains("was in contact") })
     }
 
-    @Test func aDeviceThatSendsWithoutBeaconsIsNotOff() {
+    @Test func `A device that sends without beacons is not off`() {
         let contact = diagnosis(
             [
                 "state": "late", "expectedBeaconSeconds": 60, "lastBeaconAt": Self.ago(600), "lastSeenAt": Self.ago(5),
@@ -67,7 +69,7 @@ import Testing
         #expect(contact.count == 1 && contact[0].hasPrefix("Telemetry is switched off"), "\(contact)")
     }
 
-    @Test func nothingIsHeldWhereNothingSaysSo() {
+    @Test func `Nothing is held where nothing says so`() {
         #expect(diagnosis(beacon: ["network": "wifi", "consent": "granted"]).held.isEmpty)
         #expect(DeviceDiagnosis(device: [:], doNotDisturb: [:], profile: [:], now: 0).held.isEmpty)
     }
@@ -116,7 +118,9 @@ import Testing
             ),
             (["queue": [["stream": "event", "waiting": 1]]], [:], ["analytics": ["holdSeconds": 7200]], "up to 2 h"),
         ] as [(JSONValue, JSONValue, JSONValue, String)])
-    func whyDataWaitsIsSaid(beacon: JSONValue, doNotDisturb: JSONValue, profile: JSONValue, words: String) {
+    func `The reason why data waits is given`(
+        beacon: JSONValue, doNotDisturb: JSONValue, profile: JSONValue, words: String
+    ) {
         let held = diagnosis(beacon: beacon, doNotDisturb: doNotDisturb, profile: profile).held
         #expect(held.contains { $0.contains(words) }, "\(held)")
     }
@@ -130,7 +134,7 @@ import Testing
             (["network": "wifi"], ["data": "sample", "minimumBattery": 2000]),
             (["network": "wifi", "power": ["batteryLevel": 2000]], ["data": "sample", "minimumBattery": 2000]),
             (["network": "wifi"], ["data": "sample", "externalPower": true]),
-        ] as [(JSONValue, JSONValue)]) func aRuleThatIsKeptHoldsNothing(beacon: JSONValue, rule: JSONValue)
+        ] as [(JSONValue, JSONValue)]) func `A rule that is kept holds nothing`(beacon: JSONValue, rule: JSONValue)
     {
         #expect(diagnosis(beacon: beacon, profile: ["transmission": [rule]]).held.isEmpty)
     }

@@ -90,7 +90,7 @@ import Testing
     // MARK: Reading
 
     @Test(arguments: ["silent", "reporting"])
-    func aSilentDeviceWithoutANoticeSaysWhenNoticesBegin(state: String) async throws {
+    func `A silent device without a notice says when notices begin`(state: String) async throws {
         let harness = try harness(Self.device(["state": .text(state)]))
         var console = harness.console
         console.silenceNoticesFrom = { ConsoleHarness.now + 60_000_000 }
@@ -100,7 +100,7 @@ import Testing
         #expect(html.contains("Notices about silent devices begin at") == (state == "silent"))
     }
 
-    @Test func aDeviceThatEnrolledAnewOffersTheLogsOfTheFormerOne() async throws {
+    @Test func `A device that enrolled anew offers the logs of the former one`() async throws {
         let former = "3dc66c57-2130-45b0-beae-c4a50c91faf7"
         for (predecessors, isOffered) in [([JSONValue.text(former)], true), ([], false)] {
             let harness = try harness(Self.device(["possiblePredecessors": .array(predecessors)]))
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func theOverviewSaysHowItIsAndWhatIsKnown() async throws {
+    @Test func `The overview says how it is and what is known`() async throws {
         let html = try await page(try harness())
         for text in [
             "till 7", "reporting", "2026-01-02 03:15:00 UTC", "every 15 min", "compromised-yes", "TracerPid 42",
@@ -120,7 +120,7 @@ import Testing
         ] { #expect(html.contains(text), "\(text)") }
     }
 
-    @Test(arguments: tabs) func everyPageHasTheHeadAndNoMarkupOfADevice(tab: String) async throws {
+    @Test(arguments: tabs) func `Every page has the head and no markup of a device`(tab: String) async throws {
         let hostile = Self.hostile
         let text = JSONValue.text(hostile)
         let record: JSONValue = [
@@ -160,7 +160,7 @@ import Testing
         #expect(html.contains(#"<nav class="tabs""#) && html.contains(#"id="device-head""#))
     }
 
-    @Test func theRecordsOfATestDeviceAreAskedFor() async throws {
+    @Test func `The records of a test device are asked for`() async throws {
         for isTest in [true, false] {
             for tab in ["", "/timeline", "/system"] {
                 let harness = try harness(Self.device(["test": .boolean(isTest)]))
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func chosenMetricsAndRangeAreAskedForInWholeBuckets() async throws {
+    @Test func `Chosen metrics and range are asked for in whole buckets`() async throws {
         let harness = try harness()
         let html = try await page(
             harness, query: [("from", "2026-01-01T00:00:10Z"), ("to", "2026-01-01T01:00:00Z"), ("metric", "ws1.x")])
@@ -186,7 +186,7 @@ import Testing
         #expect(html.contains(#"name="metric" value="ws1.x" checked"#))
     }
 
-    @Test func metricsOfAProgramsOwnModulesCanBeChosen() async throws {
+    @Test func `Metrics of a program's own modules can be chosen`() async throws {
         let sample: JSONValue = [
             "module": "printer", "sample": ["measurements": [["name": "printer.sheets"], ["name": "printer.jams"]]],
         ]
@@ -199,14 +199,14 @@ import Testing
         #expect(!html.contains("<legend>custom</legend>"))
     }
 
-    @Test func chartsThatTheAPIRefusesLeaveThePage() async throws {
+    @Test func `Charts that the API refuses leave the page`() async throws {
         let harness = try harness(
             Self.device(), ["GET \(Self.api)/samples/series": .refusal(400, "invalid-parameter", "`metric` is <odd>.")])
         let html = try await page(harness)
         #expect(html.contains("<code>metric</code> is &lt;odd&gt;.") && html.contains("every 15 min"))
     }
 
-    @Test func aTimeThatIsNoneIsRefused() async throws {
+    @Test func `A time that is none is refused`() async throws {
         for tab in ["", "/timeline"] {
             let harness = try harness()
             let response = try await harness.page(
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test func theTimelineAsksOnlyForWhatIsWantedAndLeadsToOlderEntries() async throws {
+    @Test func `The timeline asks only for what is wanted and leads to older entries`() async throws {
         let cut: JSONValue = [
             "items": [
                 ["time": "2026-01-02T03:00:00.000000Z", "event": ["name": "a"]],
@@ -230,7 +230,7 @@ import Testing
         #expect(html.contains("kind=event&amp;to=2026-01-02T02%3A00%3A00.000001Z"))
     }
 
-    @Test func theAuditTrailIsForAdministrators() async throws {
+    @Test func `The audit trail is for administrators`() async throws {
         for role in [Visitor.Role.viewer, .operator, .administrator] {
             for tab in ["/timeline", "/manage"] {
                 let harness = try harness()
@@ -242,7 +242,7 @@ import Testing
         }
     }
 
-    @Test func theBalanceSaysWhetherItClosesAndWhyRecordsWereDropped() async throws {
+    @Test func `The balance says whether it closes and why records were dropped`() async throws {
         func stream(_ closes: Bool) -> JSONValue {
             [
                 "epoch": "e1", "stream": "sample", "produced": 10, "stored": 6, "waiting": 1, "rejected": ["policy": 1],
@@ -272,7 +272,7 @@ import Testing
         #expect(try await page(try harness(), "/balance").contains("No record has arrived yet"))
     }
 
-    @Test func aBalanceOfManyEpochsLeadsToItsNextPage() async throws {
+    @Test func `A balance of many epochs leads to its next page`() async throws {
         let stream: JSONValue = ["epoch": "e1", "stream": "event", "closes": true, "closed": true]
         let body: JSONValue = [
             "closes": true, "totals": ["streams": 300], "streams": [stream], "findings": [], "next": "e9",
@@ -310,7 +310,7 @@ import Testing
                 #"{"durationSeconds":"soon","level":"error"}"#
             ),
         ] as [([(String, String)], String)])
-    func aFormIssuesItsCommand(form: [(String, String)], arguments: String) async throws {
+    func `A form issues its command`(form: [(String, String)], arguments: String) async throws {
         let (response, change) = try await send(try harness(), "/commands", FormFields(form))
         #expect(response.status == 303)
         #expect(change?.method == "POST" && change?.path == "\(Self.api)/commands")
@@ -318,7 +318,7 @@ import Testing
         #expect(change?.body?["arguments"].compactText == arguments)
     }
 
-    @Test func aWaitingCommandIsEndedByWhoMayRequestIt() async throws {
+    @Test func `A waiting command is ended by whoever may request it`() async throws {
         func html(_ kind: String, _ state: String, _ role: Visitor.Role) async throws -> String {
             let command: JSONValue = [
                 "id": "c1", "kind": .text(kind), "state": .text(state), "progress": 0, "arguments": [:],
@@ -339,7 +339,7 @@ import Testing
         #expect(response.status == 303 && change?.method == "DELETE" && change?.path == "\(Self.api)/commands/c1")
     }
 
-    @Test func aRefusedCommandShowsTheFormAsItWasFilledIn() async throws {
+    @Test func `A refused command shows the form as it was filled in`() async throws {
         let harness = try harness(
             Self.device(), ["POST \(Self.api)/commands": .refusal(409, "too-many-commands", "32 commands wait.")])
         let (response, _) = try await send(
@@ -349,7 +349,7 @@ import Testing
         #expect(html.contains(#"value="needle""#) && html.contains(#"value="capture" selected"#))
     }
 
-    @Test func commandsAreLiveAndARequestThatHasNotEndedCanBeCancelled() async throws {
+    @Test func `Commands are live, and a request that has not ended can be cancelled`() async throws {
         func html(_ state: String, _ role: Visitor.Role) async throws -> String {
             let command: JSONValue = [
                 "id": "c1", "kind": "request-logs", "state": .text(state), "progress": .real(0.25), "arguments": [:],
@@ -382,7 +382,8 @@ import Testing
             ([("action", "predecessor"), ("predecessor", " p1 ")], "POST", "/predecessor", #"{"device":"p1"}"#),
             ([("action", "predecessor"), ("predecessor", "")], "POST", "/predecessor", #"{"device":null}"#),
         ] as [([(String, String)], String, String, String)])
-    func aDecisionGoesToTheAPI(form: [(String, String)], method: String, path: String, body: String) async throws {
+    func `A decision goes to the API`(form: [(String, String)], method: String, path: String, body: String) async throws
+    {
         let harness = try harness(Self.device(), ["\(method) \(Self.api)\(path)": .init(body: .null)])
         let (response, change) = try await send(harness, "/manage", FormFields(form))
         #expect(response.status == 303)
@@ -390,7 +391,7 @@ import Testing
         #expect(change?.body?.compactText ?? "" == body)
     }
 
-    @Test func aSuccessorIsSetOnTheOtherDevice() async throws {
+    @Test func `A successor is set on the other device`() async throws {
         let other = "/api/v1/devices/5dc66c57-2130-45b0-beae-c4a50c91faf7/predecessor"
         let harness = try harness(Self.device(), ["POST \(other)": .init(body: .null)])
         let (response, change) = try await send(
@@ -399,7 +400,7 @@ import Testing
         #expect(change?.body?["device"].text == Self.id)
     }
 
-    @Test(arguments: ["wipe", "enterprise-wipe"]) func aWipeNeedsTheDevicesName(kind: String) async throws {
+    @Test(arguments: ["wipe", "enterprise-wipe"]) func `A wipe needs the device's name`(kind: String) async throws {
         for name in ["till 8", "", "TILL 7"] {
             let (response, change) = try await send(
                 try harness(), "/manage", [("action", "wipe"), ("kind", kind), ("confirmName", name)])
@@ -414,7 +415,7 @@ import Testing
     }
 
     /// A person types what the page shows.
-    @Test func aNameWithHiddenCharactersIsTypedAsItIsShown() async throws {
+    @Test func `A name with hidden characters is typed as it is shown`() async throws {
         let harness = try harness(Self.device(["name": .text("a\u{202E}b\nc")]))
         let (response, _) = try await send(
             harness, "/manage", [("action", "wipe"), ("kind", "wipe"), ("confirmName", #"a\u{202E}b c"#)])
@@ -425,7 +426,7 @@ import Testing
         #expect(other.status == 303)
     }
 
-    @Test func aDeletionAsksFirstAndThenNeedsTheName() async throws {
+    @Test func `A deletion asks first and then needs the name`() async throws {
         let plan: JSONValue = ["deleted": false, "logChunks": 12, "logRawBytes": 5_000_000, "confirm": "c-1"]
         let harness = try harness(Self.device(), ["DELETE \(Self.api)": .init(body: plan)])
         let (question, first) = try await send(harness, "/manage", [("action", "delete")])
@@ -442,7 +443,7 @@ import Testing
         #expect(done.note?.isEmpty == false)
     }
 
-    @Test func aRoleSeesWhatItMayDo() async throws {
+    @Test func `A role sees what it may do`() async throws {
         func shown(_ role: Visitor.Role) async throws -> [Bool] {
             let html = try await page(try harness(), "/manage", role: role)
             return ["Begin do-not-disturb", "Revoke", "Wipe the device", "Delete the device", "Make it the successor"]
@@ -456,14 +457,14 @@ import Testing
         #expect(try await page(try harness(revoked), "/manage").contains(">Reinstate<"))
     }
 
-    @Test(arguments: tabs) func aDeviceThatIsNotTheVisitorsIsNotThere(tab: String) async throws {
+    @Test(arguments: tabs) func `A device that is not the visitor's is not there`(tab: String) async throws {
         let harness = try ConsoleHarness([String: JSONValue]())
         let response = try await harness.page("/devices/{device}\(tab)", visit(harness, tab))
         #expect(response.status == 404)
         #expect(harness.requests.map(\.path) == [Self.api])
     }
 
-    @Test(arguments: tabs) func linksStartWithTheProxysPrefix(tab: String) async throws {
+    @Test(arguments: tabs) func `Links start with the proxy's prefix`(tab: String) async throws {
         let harness = try harness()
         let visit = harness.visit("/devices/\(Self.id)\(tab)", parameters: ["device": Self.id], base: "/t")
         let html = try await harness.page("/devices/{device}\(tab)", visit).html

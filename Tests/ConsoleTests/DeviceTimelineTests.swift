@@ -38,7 +38,7 @@ import Testing
         return timeline.page(kinds: [.silence]).first?.detail
     }
 
-    @Test func beaconsOnScheduleAreOneEntryUntilSomethingHappens() {
+    @Test func `Beacons on schedule are one entry until something happens`() {
         let found = entries(
             beacon(0, sequence: 1), beacon(60, sequence: 2), beacon(120, sequence: 3, trigger: "demand"),
             beacon(180, sequence: 4))
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// Only after its return one can know why a device was silent.
-    @Test func aSilenceHasTheReasonThatTheNextBeaconTells() {
+    @Test func `A silence has the reason that the next beacon tells`() {
         let first = beacon(0, sequence: 9)
         #expect(silence(first, beacon(60, sequence: 10)) == nil)
         #expect(
@@ -65,7 +65,7 @@ import Testing
         #expect(silence(first, beacon(3600, sequence: 10))?.contains("the machine was suspended") == true)
     }
 
-    @Test func whatArrivesLateSaysThatTheWayWasGone() {
+    @Test func `What arrives late says that the way was gone`() {
         let beacons = (0..<5).map { beacon($0 * 60, sequence: Int($0) + 1, delay: $0 == 2 || $0 == 3 ? 7200 : 1) }
         var timeline = DeviceTimeline()
         timeline.add(beacons: beacons.reversed(), isCut: false)
@@ -77,7 +77,7 @@ import Testing
         #expect(found.first?.detail?.hasPrefix("2 beacons made since") == true)
     }
 
-    @Test func aClockThatIsWrongIsNoDelayAndAClockThatIsSetNoSilence() {
+    @Test func `A clock that is wrong is no delay, and a clock that is set no silence`() {
         let wrong = entries(beacon(0, sequence: 1, delay: 9000), beacon(60, sequence: 2, delay: 9000))
         #expect(!wrong.contains { $0.kind == .silence })
         let set = entries(beacon(0, sequence: 1), beacon(7260, sequence: 2, sinceBoot: 1060))
@@ -85,7 +85,7 @@ import Testing
         #expect(set.contains { $0.title == "The device's clock was set 2 h forward" })
     }
 
-    @Test func whatDiffersBetweenTwoBeaconsIsTold() {
+    @Test func `What differs between two beacons is shown`() {
         let found = entries(
             beacon(0, sequence: 1, ["network": "ethernet", "compromised": "no", "libraryVersion": "1.0.0"]),
             beacon(60, sequence: 2, ["network": "wifi", "libraryVersion": "1.0.0", "profileRevision": 2]),
@@ -101,7 +101,7 @@ import Testing
         #expect(!reported.contains { $0.hasPrefix("Compromised") })
     }
 
-    @Test func aListThatWasCutEndsTheTimelineWhereItWasCut() {
+    @Test func `A list that was cut ends the timeline where it was cut`() {
         var timeline = DeviceTimeline()
         timeline.add(
             beacons: [beacon(180, sequence: 3), beacon(120, sequence: 2), beacon(60, sequence: 1)], isCut: true)
@@ -121,7 +121,7 @@ import Testing
         #expect(timeline.page(from: early).count == 2)
     }
 
-    @Test func otherListsAreReportedInWords() {
+    @Test func `Other lists are said in words`() {
         let at = JSONValue.text(Timestamp.text(Self.start))
         var timeline = DeviceTimeline()
         timeline.add(

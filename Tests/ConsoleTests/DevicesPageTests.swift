@@ -55,7 +55,7 @@ import Testing
 
     // MARK: The list
 
-    @Test func aDeviceIsShownWithTheUsualColumnsAndItsTextsAsText() async throws {
+    @Test func `A device is shown with the usual columns and its texts as text`() async throws {
         let html = try await Self.page()
         #expect(html.contains("12,345"))
         #expect(html.contains("&lt;img src=x onerror=&quot;1&quot;&gt;\\u{202E}") && !html.contains("<img"))
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [[("columns", "model,waiting")], [("columns", "model"), ("columns", "waiting")]])
-    func chosenColumnsStayInEveryAddress(query: [(String, String)]) async throws {
+    func `Chosen columns stay in every address`(query: [(String, String)]) async throws {
         let html = try await Self.page(FormFields(query + [("state", "silent")]))
         #expect(html.contains("Kiosk") && html.contains(#"<td class="number">7</td>"#))
         #expect(!html.contains("debian 12"))
@@ -79,7 +79,7 @@ import Testing
         #expect(links.allSatisfy { $0.contains("columns=model") && $0.contains("waiting") }, "\(links)")
     }
 
-    @Test func headsSortAndSayTheOrder() async throws {
+    @Test func `Column heads sort and say the order`() async throws {
         let html = try await Self.page([("sort", "-lastSeen"), ("cursor", "c1"), ("q", "kiosk")])
         #expect(html.contains(#"aria-sort="descending"><a href="/t/devices?q=kiosk&amp;sort=lastSeen">Last seen</a>"#))
         #expect(html.contains(#"<a href="/t/devices?q=kiosk&amp;sort=name">Name</a>"#))
@@ -87,7 +87,7 @@ import Testing
         #expect(try await Self.page().contains(#"aria-sort="ascending"><a href="/t/devices?sort=-name">Name"#))
     }
 
-    @Test func csvHasAllPagesWithTheChosenColumnsAndTheId() async throws {
+    @Test func `CSV has all pages with the chosen columns and the ID`() async throws {
         let harness = try Self.harness()
         let query = "/api/v1/devices?state=silent&limit=1000"
         harness.set("GET \(query)&cursor=c2", .init(body: ["items": [["id": "d-2", "name": "=1+1"]], "next": .null]))
@@ -101,7 +101,7 @@ import Testing
         #expect(response.headers.contains { $0.value.contains("devices.csv") })
     }
 
-    @Test func emptyListsSayWhatToDo() async throws {
+    @Test func `Empty lists say what to do`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/devices": ["items": [], "next": .null, "total": 0]])
         func html(_ query: FormFields, _ role: Visitor.Role) async throws -> String {
             try await harness.page(Self.path, harness.visit(Self.path, query: query, role: role)).html
@@ -114,7 +114,7 @@ import Testing
 
     // MARK: Filters
 
-    @Test func aFacetsValueSetsAndTakesAwayItsFilter() async throws {
+    @Test func `A facet's value sets and removes its filter`() async throws {
         let html = try await Self.page([("state", "late,silent"), ("cursor", "c1"), ("application", "none")])
         #expect(Self.addresses(html, "reporting") == ["/t/devices?application=none&state=late%2Csilent%2Creporting"])
         #expect(Self.addresses(html, "com.example") == ["/t/devices?state=late%2Csilent&application=com.example"])
@@ -124,7 +124,7 @@ import Testing
         #expect(Self.addresses(html, "silent").filter { $0 == "/t/devices?application=none&state=late" }.count == 2)
     }
 
-    @Test func filtersAreChipsThatCanBeRemoved() async throws {
+    @Test func `Filters are chips that can be removed`() async throws {
         let html = try await Self.page([("q", "<b>"), ("enrollmentToken", "t1"), ("test", "true"), ("sort", "id")])
         let chips = Self.addresses(html, "remove this filter")
         #expect(
@@ -136,7 +136,7 @@ import Testing
         #expect(Self.addresses(html, "Clear all").first == "/t/devices?sort=id")
     }
 
-    @Test func aFacetOfManyValuesIsShortUntilSomebodyAsks() async throws {
+    @Test func `A facet of many values is short until somebody asks`() async throws {
         let html = try await Self.page([("agentVersion", "1.99.0")])
         #expect(Self.addresses(html, "1.7.0</span>").count == 1 && Self.addresses(html, "1.8.0</span>").isEmpty)
         #expect(Self.addresses(html, "1.99.0</span>").count == 1, "what is chosen is there")
@@ -146,12 +146,12 @@ import Testing
         #expect(Self.addresses(whole, "1.8.0</span>").count == 1 && whole.contains("rarer values (20)"))
     }
 
-    @Test func organizationsAreChosenByPeopleOfAllOfThem() async throws {
+    @Test func `Organizations are chosen by people of all of them`() async throws {
         #expect(Self.addresses(try await Self.page(), "east") == ["/t/devices?organization=east"])
         #expect(Self.addresses(try await Self.page(organization: "west"), "east").isEmpty)
     }
 
-    @Test func testDevicesAreShownOnDemand() async throws {
+    @Test func `Test devices are shown on demand`() async throws {
         #expect(Self.addresses(try await Self.page(), "Show test devices") == ["/t/devices?test=true"])
         #expect(Self.addresses(try await Self.page([("test", "true")]), "Leave test devices out") == ["/t/devices"])
     }
@@ -159,7 +159,7 @@ import Testing
     // MARK: Roles
 
     @Test(arguments: [Visitor.Role.viewer, .operator, .administrator])
-    func aRoleIsOfferedWhatItMayDo(role: Visitor.Role) async throws {
+    func `A role is offered what it may do`(role: Visitor.Role) async throws {
         let html = try await Self.page(role: role)
         #expect(html.contains(#"name="device""#) == (role >= .operator))
         #expect(html.contains(#"value="send-beacon""#) == (role >= .operator))

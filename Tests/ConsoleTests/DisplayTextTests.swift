@@ -9,14 +9,14 @@ import Testing
         arguments: [
             (0, "0 B"), (999, "999 B"), (1000, "1 kB"), (1234, "1.23 kB"), (999_499, "999.5 kB"), (999_500, "1.000 MB"),
             (5_000_000, "5 MB"), (123_456_789, "123.5 MB"), (2_000_000_000_000_000, "2 PB"),
-        ] as [(Double, String)]) func bytes(value: Double, text: String)
+        ] as [(Double, String)]) func `Bytes are written for people`(value: Double, text: String)
     { #expect(DisplayText.bytes(value) == text) }
 
     @Test(
         arguments: [
             (0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567"), (0.1234, "0.123"), (12.34, "12.3"),
             (.infinity, "-"),
-        ] as [(Double, String)]) func numbers(value: Double, text: String)
+        ] as [(Double, String)]) func `Numbers are written for people`(value: Double, text: String)
     {
         #expect(DisplayText.number(value) == text)
     }
@@ -24,7 +24,7 @@ import Testing
     @Test(
         arguments: [
             (1, "1 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (172_800, "2 days"),
-        ] as [(Double, String)]) func durations(value: Double, text: String)
+        ] as [(Double, String)]) func `Durations are written for people`(value: Double, text: String)
     {
         #expect(DisplayText.duration(value) == text)
     }
@@ -38,13 +38,13 @@ import Testing
             ("31214 bytes of text", ["31.2 kB of text"]), ("take 750 of 1000 bytes", ["take 750 of 1 kB"]),
             ("take 30000000 of 40000000 bytes.", ["take 30 MB of 40 MB."]),
             ("`as 2026-11-28T02:07:00Z`", ["[as 2026-11-28T02:07:00Z]"]), ("at most 512 bytes", ["at most 512 bytes"]),
-        ] as [(String, [String])]) func textsOfTheAPIAreForPeople(text: String, parts: [String])
+        ] as [(String, [String])]) func `Texts of the API are for people`(text: String, parts: [String])
     {
         let shown = DisplayText.prose(text).map { part in part["text"].text ?? "[\(part["code"].text ?? "")]" }
         #expect(shown == parts)
     }
 
-    @Test func oneIsNotMany() {
+    @Test func `One is not a plural`() {
         #expect(DisplayText.devices(1) == "1 device" && DisplayText.devices(0) == "0 devices")
         #expect(JSONValue(1).transform("files") as? String == "1 file")
         #expect(JSONValue(2).transform("files") as? String == "2 files")
@@ -61,7 +61,7 @@ import Testing
             (.unsigned(1 << 63), "9,223,372,036,854,775,808"), (.integer(.min), "-9,223,372,036,854,775,808"),
             (.unsigned(.max), "1.84e+19"), (.real(-1e300), "-1.00e+300"), (.real(.leastNonzeroMagnitude), "0"),
             (.real(.nan), "-"), (.real(-.infinity), "-"),
-        ] as [(JSONValue, String)]) func anyNumberIsCounted(value: JSONValue, text: String)
+        ] as [(JSONValue, String)]) func `Any number is counted`(value: JSONValue, text: String)
     {
         #expect(value.transform("count") as? String == text)
         for name in ["bytes", "number", "percent", "seconds", "raw", "segment", "json"] {
@@ -72,19 +72,19 @@ import Testing
 
     @Test(arguments: [
         ("non-compliant", "non compliant"), ("lostAtCollector", "lost at collector"), ("reporting", "reporting"),
-    ]) func words(word: String, text: String) { #expect(DisplayText.words(word) == text) }
+    ]) func `Words are written for people`(word: String, text: String) { #expect(DisplayText.words(word) == text) }
 
-    @Test func timesAreShownToTheSecond() {
+    @Test func `Times are shown to the second`() {
         #expect(DisplayText.time("2026-01-31T12:00:59.999999Z") == "2026-01-31 12:00:59 UTC")
         #expect(DisplayText.time("yesterday") == "yesterday")
     }
 
     /// A device may send any text as its name.
-    @Test func hiddenCharactersAreShown() {
+    @Test func `Hidden characters are shown`() {
         #expect(JSONValue.text("a\u{202E}b\u{1B}[31m\u{0}").renderText == #"a\u{202E}b\u{1B}[31m\u{0}"#)
     }
 
-    @Test func aTableQuotesAndComputesNothing() {
+    @Test func `A table quotes and computes nothing`() {
         let rows = [["name", "note"], ["a,b", "say \"hi\""], ["=1+1", "-5"], ["@x", "two\nlines"]]
         let text = "name,note\r\n\"a,b\",\"say \"\"hi\"\"\"\r\n'=1+1,-5\r\n'@x,\"two\nlines\"\r\n"
         #expect(String(decoding: CSV.text(rows), as: UTF8.self) == text)
@@ -96,7 +96,7 @@ import Testing
         ("a\n-x", "\"a\n'-x\""), ("a;\"=x", "\"a;\"\"'=x\""), (" =1+1", " '=1+1"), ("\u{FF1D}1", "'\u{FF1D}1"),
         ("\t=1", "\"'\t'=1\""), ("a=b", "a=b"), ("1;-5;2", "\"1;-5;2\""),
     ])
-    func aTableComputesNothingAlsoWhereCellsEndAtSemicolons(field: String, text: String) {
+    func `A table computes nothing, also where cells end at semicolons`(field: String, text: String) {
         #expect(String(decoding: CSV.text([[field]]), as: UTF8.self) == text + "\r\n")
     }
 }

@@ -92,7 +92,7 @@ import Testing
         harness.requests.first { $0.path.hasSuffix(end) }?.query
     }
 
-    @Test func withoutAMetricAllAreOfferedByModule() async throws {
+    @Test func `Without a metric, all are offered by module`() async throws {
         let html = try await page(harness(), [("range", "7d"), ("attribute", "a:b"), ("by", "os")])
         #expect(html.contains("Choose a metric") && html.contains(#"<details class="picker" open>"#))
         #expect(html.contains(#"aria-label="Module wlan2""#))
@@ -101,7 +101,7 @@ import Testing
         #expect(!html.contains("Over time</h2>"))
     }
 
-    @Test func theFleetIsShownAsPercentilesAndAsADistributionWithTheDevicesAtItsEnd() async throws {
+    @Test func `The fleet is shown as percentiles and as a distribution with the devices at its end`() async throws {
         let harness = try harness()
         let html = try await page(
             harness, [("metric", "system.memory.limit"), ("by", "os"), ("sample", "50"), ("attribute", "x:y")])
@@ -119,7 +119,7 @@ import Testing
         #expect(html.contains("atLeast=1000&amp;atMost=4999.999999999999&amp;sort=-value#devices"))
     }
 
-    @Test func aChosenBarListsItsDevices() async throws {
+    @Test func `A chosen bar lists its devices`() async throws {
         let harness = try harness()
         let html = try await page(
             harness, [("metric", "system.memory.limit"), ("atLeast", "1000"), ("atMost", "5000"), ("sort", "value")])
@@ -128,7 +128,7 @@ import Testing
         #expect(html.contains("Devices from 1 kB to 5 kB") && html.contains("least first"))
     }
 
-    @Test func valuesOfSeveralSetsOfAttributesAreNotComparedByThemselves() async throws {
+    @Test func `Values of several sets of attributes are not compared by themselves`() async throws {
         let harness = try harness([
             "GET /api/v1/metrics/distribution": .init(body: Self.distribution([["s": "a"], ["s": "b", "c": "0"]]))
         ])
@@ -139,7 +139,7 @@ import Testing
         #expect(html.contains("attribute=s%3Aa&amp;attribute=c%3A&amp;"))
     }
 
-    @Test func aDeviceIsFoundByWordsAndKeepsItsIDInEachAddress() async throws {
+    @Test func `A device is found by words and keeps its ID in each address`() async throws {
         let harness = try harness([
             "GET /api/v1/devices": .init(
                 body: ["items": [Self.device(["test": true])], "next": .null, "total": 1])
@@ -155,7 +155,7 @@ import Testing
         #expect(asked(harness, "/metrics/distribution") == nil)
     }
 
-    @Test func ofSeveralDevicesOneIsChosen() async throws {
+    @Test func `Of several devices, one is chosen`() async throws {
         let other = Self.device(["id": "5dc66c57-2130-45b0-beae-c4a50c91faf7", "name": .text(Self.hostile)])
         let harness = try harness([
             "GET /api/v1/devices": .init(body: ["items": [Self.device(), other], "next": .null, "total": 30])
@@ -167,7 +167,7 @@ import Testing
         #expect(asked(harness, "series") == nil)
     }
 
-    @Test func aProgramsOwnMetricIsAskedForWithItsModule() async throws {
+    @Test func `A program's own metric is asked for with its module`() async throws {
         let sample: JSONValue = ["module": "printer", "sample": ["measurements": [["name": "sheets"]]]]
         let harness = try harness([
             "GET /api/v1/devices": .init(body: ["items": [Self.device()], "next": .null, "total": 1]),
@@ -182,7 +182,7 @@ import Testing
         #expect(asked(named, "/metrics/series")?["application"] == "com.example.till")
     }
 
-    @Test func tooMuchSaysWhatToDo() async throws {
+    @Test func `Too much says what to do`() async throws {
         let harness = try harness([
             "GET /api/v1/metrics/series": .refusal(400, "too-much", "Ask for a `sample` of about 10 <devices>.")
         ])
@@ -191,7 +191,7 @@ import Testing
         #expect(html.contains("All metrics by module"))
     }
 
-    @Test func nothingFoundSaysWhatToDo() async throws {
+    @Test func `Nothing found says what to do`() async throws {
         let harness = try harness([
             "GET /api/v1/metrics/series": .init(body: Self.ofFleet.with(["series": []])),
             "GET /api/v1/metrics/distribution": .init(body: Self.distribution([])),
@@ -209,7 +209,7 @@ import Testing
             ("series", "Chart,Time,Median (By),"),
             ("distribution", "Attributes,From,To,Unit,Devices\r\n,1000,5000,By,2\r\n"),
             ("devices", "Device,Name,Time,Attributes,Value,Unit\r\n\(id),till 7,2026-01-02T03:00:00.000000Z,,8500,By"),
-        ]) func whatIsShownIsAFile(table: String, begin: String) async throws
+        ]) func `What is shown is a file`(table: String, begin: String) async throws
     {
         let harness = try harness()
         let csv = try await page(

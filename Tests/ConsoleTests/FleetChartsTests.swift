@@ -25,7 +25,7 @@ import Testing
         FleetCharts.overTime(answer, statistic: (statistic, "Median"))
     }
 
-    @Test func percentilesAreDrawnAndTheRestIsListed() throws {
+    @Test func `Percentiles are drawn, and the rest is listed`() throws {
         let table = try #require(overTime(answer([series()])).tables.first)
         #expect(table.columns.filter(\.isDrawn).map(\.name) == ["Median", "5 %", "25 %", "75 %", "95 %"])
         #expect(table.columns.filter { !$0.isDrawn }.map(\.name) == ["Least", "Greatest", "Mean", "Devices"])
@@ -39,12 +39,12 @@ import Testing
         #expect(ChartTable.csv([table])[0].prefix(3) == ["Chart", "Time", "Median (By)"])
     }
 
-    @Test func aRateIsPerSecond() {
+    @Test func `A rate is per second`() {
         #expect(overTime(answer([series()], aggregate: "rate")).tables[0].columns[0].unit == "By/s")
         #expect(overTime(answer([series()], aggregate: "count")).tables[0].columns[0].unit == "1")
     }
 
-    @Test func groupsAreComparedByOneStatistic() {
+    @Test func `Groups are compared by one statistic`() {
         let found = [
             series([:], ["group": "debian 12"]), series([:], ["group": ""]), series([:], ["group": "", "other": true]),
         ]
@@ -58,20 +58,20 @@ import Testing
         #expect(devices.count == 3 && devices[0].values == [2, 0] && devices[0].unit == "1")
     }
 
-    @Test func ofManySetsOfAttributesThoseOfMostDevicesAreShown() {
+    @Test func `Of many sets of attributes, those of most devices are shown`() {
         let many = (0..<11).map { series(["n": .text("\($0)")], devices: [.integer(Int64($0)), 0]) }
         let charts = overTime(answer(many))
         #expect(charts.tables.map(\.title) == (3...10).map { "\($0)" })
         #expect(charts.leftOut == 3 && charts.sets.map { $0["n"] } == (3...10).map { "\($0)" })
     }
 
-    @Test func aSetIsSelectedByItsValuesAndByWhatItLacks() {
+    @Test func `A set is selected by its values and by what it lacks`() {
         let sets = [["mode": "user"], ["mode": "user", "core": "0"], ["mode": "idle", "core": "0"]]
         #expect(FleetCharts.filter(sets[0], among: sets) == ["mode:user", "core:"])
         #expect(FleetCharts.filter(sets[1], among: sets) == ["core:0", "mode:user"])
     }
 
-    @Test func aBarLeadsToItsDevicesAndNotToThoseOfTheNext() {
+    @Test func `A bar leads to its devices and not to those of the next`() {
         let answer: JSONValue = [
             "metric": "a.utilization", "unit": "1", "kind": "gauge",
             "distributions": [

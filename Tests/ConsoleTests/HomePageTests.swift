@@ -119,7 +119,7 @@ import Testing
 
     // MARK: The seal
 
-    @Test func aWholeBalanceIsGreenWithItsAgeAndScope() async throws {
+    @Test func `A whole balance is green with its age and scope`() async throws {
         let html = try await home(try harness())
         #expect(html.contains("0 lost, 0 doubled, 1,000 waiting on devices"))
         #expect(html.contains("10,000 devices, 30,000 streams, 21 record files, and was completed 5 min ago"))
@@ -128,7 +128,7 @@ import Testing
         #expect(html.contains(#"href="/balance""#))
     }
 
-    @Test func oneLostAndOneDoubledRecordAreSeen() async throws {
+    @Test func `One lost and one doubled record are seen`() async throws {
         let html = try await home(try harness(["GET /api/v1/balance": .init(body: Self.faulty())]))
         #expect(html.contains("1 lost, 1 doubled, 1,000 waiting on devices"))
         #expect(html.contains("seal-bad") && html.components(separatedBy: "seal-good").count == 2)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func whatIsUnknownIsNeverGreen() async throws {
+    @Test func `What is unknown is never green`() async throws {
         let unknown: JSONValue = ["state": "unknown", "running": true, "verification": .null]
         let html = try await home(try harness(["GET /api/v1/balance": .init(body: unknown)]))
         #expect(!html.contains("seal-good") && html.components(separatedBy: "seal-unknown").count == 3)
@@ -151,7 +151,7 @@ import Testing
     }
 
     /// Each of these answers must not count as a proof that all is there.
-    @Test func anOldEmptyOrContradictoryBalanceIsNotGreen() {
+    @Test func `An old, empty or contradictory balance is not green`() {
         func state(_ changes: [String: JSONValue], now: Int64 = ConsoleHarness.now) -> FleetSeal.State {
             FleetSeal.balance(Self.whole.with(["balance": Self.whole["balance"].with(changes)]), now: now).state
         }
@@ -172,7 +172,7 @@ import Testing
 
     // MARK: The other parts
 
-    @Test func statesAreCountsThatOpenTheList() async throws {
+    @Test func `States are counts that open the list`() async throws {
         let html = try await home(try harness(), base: "/t")
         #expect(html.contains(#"href="/t/devices?state=reporting"><span class="figure">9,000</span>"#))
         #expect(html.contains(#"href="/t/devices?state=revoked"><span class="figure">0</span>"#))
@@ -182,13 +182,13 @@ import Testing
         #expect(html.contains("Other versions: 2,980 devices."))
     }
 
-    @Test func anEmptyFleetSaysWhatToDoNext() async throws {
+    @Test func `An empty fleet says what to do next`() async throws {
         let nobody: JSONValue = ["total": 0, "facets": ["state": ["values": []], "agentVersion": ["values": []]]]
         let html = try await home(try harness(["GET /api/v1/devices/facets": .init(body: nobody)]))
         #expect(html.contains("No device has enrolled yet") && html.contains(#"<a href="/add-device">"#))
     }
 
-    @Test func homeSaysWhenNoticesAboutSilentDevicesBegin() async throws {
+    @Test func `Home says when notices about silent devices begin`() async throws {
         let harness = try harness()
         #expect(try await !home(harness).contains("Notices about silent devices begin"))
         var console = harness.console
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func noticesComeWithTheirRemedyAndMutedOnesDoNot() async throws {
+    @Test func `Notices come with their remedy, and muted ones do not`() async throws {
         let muted = Self.notice([
             "id": "8", "detail": "muted one", "muted": ["by": "ann", "at": "2026-01-02T01:00:00Z"],
         ])
@@ -211,7 +211,7 @@ import Testing
         #expect(!html.contains("muted one"))
     }
 
-    @Test func rateRoomQuotaAndTheDaysUntilTheDiskIsFullAreShown() async throws {
+    @Test func `Rate, room, quota and the days until the disk is full are shown`() async throws {
         let html = try await home(try harness())
         for text in [
             "166.5</span> records stored per second", "3 GB", "2 GB of 10 GB free", "The disk is full in about 20 days",
@@ -220,7 +220,7 @@ import Testing
         ] { #expect(html.contains(text), "\(text)") }
     }
 
-    @Test func theForecastIsMarkedByTheDaysLeft() {
+    @Test func `The forecast is marked by the days left`() {
         func state(_ full: String, _ days: Int64?) -> String? {
             let disk: JSONValue = [
                 "freeBytes": 1, "sizeBytes": 2, "full": .text(full), "fullInDays": days.map { .integer($0) } ?? .null,
@@ -232,7 +232,7 @@ import Testing
         #expect(CapacityView.values(of: Self.capacity.with(["disk": .null]))["forecastState"].text == "unknown")
     }
 
-    @Test func testDevicesThatAreInNoCountAreNamed() async throws {
+    @Test func `Test devices that are in no count are named`() async throws {
         let nobody: JSONValue = ["total": 0, "facets": ["state": ["values": []], "agentVersion": ["values": []]]]
         let all = "GET /api/v1/devices?state=enrolled%2Creporting%2Clate%2Csilent%2Coff&test=true&limit=1"
         let html = try await home(
@@ -244,7 +244,7 @@ import Testing
         #expect(html.contains("No device has enrolled yet but test devices."))
     }
 
-    @Test func adoptionAndChangesOfADayAreShown() async throws {
+    @Test func `Adoption and changes of a day are shown`() async throws {
         let html = try await home(
             try harness([
                 "GET /api/v1/devices": .init(
@@ -262,7 +262,7 @@ import Testing
         #expect(!html.contains("<script>alert") && !html.contains("\u{202E}"))
     }
 
-    @Test func aDayWithoutChangesSaysSo() async throws {
+    @Test func `A day without changes says so`() async throws {
         let html = try await home(
             try harness([
                 "GET /api/v1/notices": .init(body: ["items": [], "next": .null, "openCount": 0]),
@@ -271,7 +271,7 @@ import Testing
         #expect(html.contains("no device came or left") && html.contains("No notice is open."))
     }
 
-    @Test func aPersonOfOneOrganizationSeesNothingOfTheCollector() async throws {
+    @Test func `A person of one organization sees nothing of the collector`() async throws {
         let harness = try harness()
         let html = try await home(harness, role: .viewer, organization: "north")
         #expect(!html.contains("The disk is full") && !html.contains("Audit trail"))
@@ -281,7 +281,7 @@ import Testing
     }
 
     /// Each costs time with many devices, and none of them grows with their number.
-    @Test func theRequestsAreFew() async throws {
+    @Test func `The requests are few`() async throws {
         let harness = try harness()
         _ = try await home(harness)
         #expect(harness.requests.count <= 13, "\(harness.requests.map(\.target))")
@@ -289,7 +289,7 @@ import Testing
         #expect(harness.requests.filter { $0.path == "/api/v1/devices" }.count == 2)
     }
 
-    @Test func aPartThatFailsDoesNotHideTheOthers() async throws {
+    @Test func `A part that fails does not hide the others`() async throws {
         let failure = ConsoleHarness.Reply.refusal(503, "store-unavailable", "Not now.")
         let routes = [
             "devices/facets", "notices", "balance", "capacity", "logs/usage", "organizations", "devices",

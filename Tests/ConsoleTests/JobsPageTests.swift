@@ -35,7 +35,7 @@ import Testing
         harness.visit("/jobs/j-1", parameters: ["job": "j-1"], query: query, form: form, role: role, base: "/t")
     }
 
-    @Test func theListSaysHowFarEachJobIs() async throws {
+    @Test func `The list says how far each job is`() async throws {
         let harness = try Self.harness()
         let html = try await harness.page("/jobs", harness.visit("/jobs", base: "/t")).html
         #expect(html.contains(#"<a href="/t/jobs/j-1">Request logs</a>"#))
@@ -45,7 +45,7 @@ import Testing
         #expect(try await empty.page("/jobs", empty.visit("/jobs")).html.contains(#"<a href="/devices">the list</a>"#))
     }
 
-    @Test func aJobShowsWhatWhoAndWhatBecameOfEachDevice() async throws {
+    @Test func `A job shows what, who and what became of each device`() async throws {
         let harness = try Self.harness()
         let html = try await harness.page(Self.path, Self.visit(harness)).html
         #expect(html.contains("1,200 of 3,000 devices: 1,190 done, 10 refused, 1,800 waiting."))
@@ -55,7 +55,7 @@ import Testing
         #expect(html.contains("/t/devices/d-2/commands") && html.contains("/t/jobs/j-1?cursor=n2"))
     }
 
-    @Test func resultsAreFilteredAndKeepTheFilterInCSV() async throws {
+    @Test func `Results are filtered and keep the filter in CSV`() async throws {
         let harness = try Self.harness()
         let html = try await harness.page(Self.path, Self.visit(harness, query: [("result", "refused")])).html
         #expect(harness.requests.last?.query == [("result", "refused")])
@@ -71,7 +71,7 @@ import Testing
         #expect(rows[3] == "d-3,,refused,,,,")
     }
 
-    @Test func cancellingAsksFirst() async throws {
+    @Test func `Cancelling asks first`() async throws {
         let harness = try Self.harness()
         let question = try await harness.console.answerForm(
             Self.path, Self.visit(harness, form: [("action", "ask-cancel")]))
@@ -89,7 +89,8 @@ import Testing
         ("request-logs", "running", Visitor.Role.viewer, false), ("request-logs", "running", .operator, true),
         ("wipe", "running", .operator, false), ("wipe", "preparing", .administrator, true),
         ("wipe", "done", .administrator, false), ("future-kind", "running", .operator, false),
-    ]) func whoMayDoTheActionMayCancelIt(kind: String, state: String, role: Visitor.Role, canCancel: Bool) async throws
+    ]) func `Whoever may do the action may cancel it`(kind: String, state: String, role: Visitor.Role, canCancel: Bool)
+        async throws
     {
         let harness = try Self.harness(Self.job.with(["kind": .text(kind), "state": .text(state)]))
         let html = try await harness.page(Self.path, Self.visit(harness, role: role)).html
@@ -99,7 +100,7 @@ import Testing
     @Test(arguments: [
         ("do-not-disturb", true, "Begin do-not-disturb"), ("do-not-disturb", false, "End do-not-disturb"),
     ])
-    func doNotDisturbSaysWhichWay(action: String, isOn: Bool, title: String) async throws {
+    func `Do not disturb says which way it is switched`(action: String, isOn: Bool, title: String) async throws {
         let job: JSONValue = [
             "id": "j-1", "action": .text(action), "on": .boolean(isOn), "startedBy": "Ada", "state": "done",
             "startedAt": "2026-01-02T03:00:00.000000Z", "devices": 1, "done": 1, "refused": 0, "waiting": 0,

@@ -45,7 +45,7 @@ import Testing
         html.matches(of: #/<span class="message">(.*?)</span>/#).map { String($0.output.1) }
     }
 
-    @Test func aLineHasItsLevelAsTextItsDetailsAndAnAddress() async throws {
+    @Test func `A line has its level as text, its details and an address`() async throws {
         let harness = try harness(Self.lines([Self.line(1, ["unformatted": "at f()\nat g()"])]))
         let html = try await page(harness, base: "/t")
         for text in [
@@ -57,21 +57,21 @@ import Testing
         #expect(!html.contains(#"<span class="badge">till 7"#), "lines of one device do not repeat its name")
     }
 
-    @Test func linesOfSeveralDevicesNameThem() async throws {
+    @Test func `Lines of several devices name them`() async throws {
         let harness = try harness(Self.lines([Self.line(2, ["device": "b"]), Self.line(1)]))
         let html = try await page(harness, [("device", "a"), ("device", "b")])
         #expect(try asked(harness).all("device") == ["a", "b"])
         #expect(html.contains(#"<span class="badge">till 8</span>"#) && html.contains(#"<span class="badge">till 7"#))
     }
 
-    @Test func devicesOfOneNameAreReportedApart() async throws {
+    @Test func `Devices of one name are distinguished`() async throws {
         let harness = try harness(Self.lines([Self.line(2, ["device": "b"]), Self.line(1)]))
         harness.set("GET /api/v1/devices/b", .init(body: ["id": "b", "name": "till 7"]))
         let html = try await page(harness)
         #expect(html.contains(">till 7 (a)<") && html.contains(">till 7 (b)<"))
     }
 
-    @Test func searchedWordsAreMarkedAndTheRestStaysText() async throws {
+    @Test func `Searched words are marked, and the rest stays text`() async throws {
         let harness = try harness(Self.lines([Self.line(1, ["text": "Disk <b> full, DISK é disk"])]))
         let html = try await page(harness, [("text", "disk")])
         #expect(
@@ -82,11 +82,11 @@ import Testing
     @Test(arguments: [
         ("aXbxc", "x", ["a", "X!", "b", "x!", "c"]), ("xx", "x", ["x!", "x!"]), ("abc", "d", ["abc"]),
         ("é É", "É", ["é ", "É!"]), ("aaa", "aa", ["aa!", "a"]), ("", "x", []), ("abc", "", ["abc"]),
-    ]) func partsAreFoundAsTheAPIFindsThem(text: String, word: String, parts: [String]) {
+    ]) func `Parts are found as the API finds them`(text: String, word: String, parts: [String]) {
         #expect(LogLine.parts(of: text, searchedFor: word).map { $0.text + ($0.isMarked ? "!" : "") } == parts)
     }
 
-    @Test func aLongLineIsCutInTheListAndWholeAtItsAddress() async throws {
+    @Test func `A long line is cut in the list and whole at its address`() async throws {
         let long = Self.line(1, ["text": .text(String(repeating: "w", count: 9000))])
         var html = try await page(try harness(Self.lines([long])))
         #expect(html.contains("… 8,000 characters more") && messages(html).first?.count == LogLine.maximumShown)
@@ -95,7 +95,7 @@ import Testing
         #expect(messages(html).first?.count == 9000)
     }
 
-    @Test func valuesOfDevicesStayTextAndControlCharactersAreSeen() async throws {
+    @Test func `Values of devices stay text, and control characters are seen`() async throws {
         let hostile = JSONValue.text("<script>alert(1)</script>\"'{{x}}\u{202E}\u{1B}[31m")
         let line = Self.line(
             1,
@@ -112,7 +112,7 @@ import Testing
 
     // MARK: Paging
 
-    @Test func theNewestLinesComeFirstAndLeadToOlderOnes() async throws {
+    @Test func `The newest lines come first and lead to older ones`() async throws {
         let harness = try harness(Self.lines([Self.line(2), Self.line(1)], next: "onward"))
         let html = try await page(harness, [("level", "error")])
         #expect(try asked(harness) == [("level", "error"), ("order", "newest"), ("limit", "100")])
@@ -121,7 +121,7 @@ import Testing
         #expect(!html.contains("Newer lines") && !html.contains("Newest lines"))
     }
 
-    @Test func anOlderPageLeadsBackByTime() async throws {
+    @Test func `An older page leads back by time`() async throws {
         let harness = try harness(Self.lines([Self.line(2), Self.line(1)], next: "onward"))
         let html = try await page(harness, [("toward", "older"), ("cursor", "here")])
         #expect(try asked(harness)["cursor"] == "here")
@@ -129,7 +129,7 @@ import Testing
         #expect(html.contains("href=\"/logs/view\">Newest lines"))
     }
 
-    @Test func aNewerPageIsReadForwardsAndShownInTheOrderOfThePage() async throws {
+    @Test func `A newer page is read forwards and shown in the order of the page`() async throws {
         let harness = try harness(Self.lines([Self.line(1), Self.line(2)], next: "onward"))
         let query: FormFields = [("toward", "newer"), ("at", "2026-01-01T00:00:01.123456Z"), ("from", "2025-01-01")]
         let html = try await page(harness, query)
@@ -140,20 +140,20 @@ import Testing
         #expect(html.contains("at=2026-01-01T00%3A00%3A01.123456Z&amp;toward=older\">Older lines"))
     }
 
-    @Test func aPageTowardOlderLinesHasTheLineWhereItBegins() async throws {
+    @Test func `A page toward older lines has the line where it begins`() async throws {
         let harness = try harness(Self.lines([Self.line(1)]))
         _ = try await page(harness, [("toward", "older"), ("at", "2026-01-01T00:00:01.123456Z")])
         #expect(try asked(harness)["to"] == "2026-01-01T00:00:01.123457Z")
     }
 
-    @Test func theOldestLinesCanComeFirst() async throws {
+    @Test func `The oldest lines can come first`() async throws {
         let harness = try harness(Self.lines([Self.line(1), Self.line(2)], next: "onward"))
         let html = try await page(harness, [("order", "oldest")])
         #expect(messages(html) == ["message 1", "message 2"] && !html.contains(">Follow<"))
         #expect(html.contains("order=oldest&amp;toward=newer&amp;cursor=onward\">Newer lines"))
     }
 
-    @Test func aRareWordIsSearchedFurtherAndThePageSaysHowFar() async throws {
+    @Test func `A rare word is searched further, and the page says how far`() async throws {
         let nothing = Self.lines([], next: "onward").with(["through": "2026-01-01T00:00:00.000000Z"])
         let harness = try harness(nothing)
         let html = try await page(harness, [("text", "rare")])
@@ -163,7 +163,7 @@ import Testing
 
     // MARK: Following
 
-    @Test func followingReloadsTheNewestLinesWhenLogsArrive() async throws {
+    @Test func `Following reloads the newest lines when logs arrive`() async throws {
         let harness = try harness(Self.lines([Self.line(1)]))
         var html = try await page(harness, [("device", "a")])
         #expect(html.contains("follow=yes\">Follow") && !html.contains("data-live"))
@@ -177,7 +177,7 @@ import Testing
 
     // MARK: Around a line
 
-    @Test func aLineIsShownAmongItsNeighbours() async throws {
+    @Test func `A line is shown among its neighbours`() async throws {
         let context: JSONValue = [
             "items": [Self.line(1), Self.line(2), Self.line(3)], "line": "line2", "hasEarlier": true,
             "hasLater": false,
@@ -192,7 +192,7 @@ import Testing
         #expect(html.contains("around=line2&amp;lines=100#hit"))
     }
 
-    @Test func aLineThatIsGoneIsSaid() async throws {
+    @Test func `A line that is gone is reported`() async throws {
         let harness = try ConsoleHarness([
             "GET /api/v1/logs/lines": .refusal(404, "not-found", "The line is not stored any more.")
         ])

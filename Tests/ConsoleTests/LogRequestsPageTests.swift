@@ -53,7 +53,7 @@ import Testing
         return (response, String(decoding: response.body, as: UTF8.self))
     }
 
-    @Test func aRequestShowsItsProgressAndWhereItsLinesAre() async throws {
+    @Test func `A request shows its progress and where its lines are`() async throws {
         let html = try await page(try harness(), [("device", "a")])
         for text in [
             "till a", #"<progress max="1" value="0.500">"#, "1 of 4 chunks", #"data-live="commands:a""#,
@@ -69,7 +69,7 @@ import Testing
             (["state": "left"], "has left"),
             (["expectedBeaconSeconds": .null], "no schedule of beacons"),
             ([:], "at the latest with the beacon expected"),
-        ] as [([String: JSONValue], String)]) func itSaysWhenADeviceAnswers(
+        ] as [([String: JSONValue], String)]) func `It says when a device answers`(
             fields: [String: JSONValue], text: String
         ) async throws
     {
@@ -78,13 +78,13 @@ import Testing
         #expect(html.contains(text))
     }
 
-    @Test func theLinesOfATestDeviceAreAskedFor() async throws {
+    @Test func `The lines of a test device are asked for`() async throws {
         let harness = try harness(["GET /api/v1/devices/a": .init(body: Self.device("a", ["test": true]))])
         #expect(
             try await page(harness, [("device", "a")]).contains("/logs/view?device=a&amp;test=true&amp;level=error"))
     }
 
-    @Test func oneDeviceGetsACommand() async throws {
+    @Test func `One device gets a command`() async throws {
         let harness = try harness()
         let (response, _) = try await send(
             harness,
@@ -107,7 +107,7 @@ import Testing
             ])
     }
 
-    @Test func severalDevicesAreAskedByOneJobAfterAQuestion() async throws {
+    @Test func `Several devices are asked by one job after a question`() async throws {
         let harness = try harness(["POST /api/v1/device-jobs": .init(body: ["devices": 2, "confirm": "c0ffee"])])
         let form: FormFields = [
             ("action", "request-logs"), ("device", "a"), ("device", "b"), ("mode", "snapshot"), ("level", "warning"),
@@ -127,14 +127,14 @@ import Testing
         #expect(harness.requests.last?.body == body.with(["confirm": "c0ffee"]))
     }
 
-    @Test func aRequestWithoutADeviceIsRefused() async throws {
+    @Test func `A request without a device is refused`() async throws {
         let harness = try harness()
         let (response, html) = try await send(harness, [("action", "request-logs"), ("mode", "snapshot")])
         #expect(response.status == 422 && html.contains("The device is missing"))
         #expect(harness.requests.allSatisfy { $0.method == "GET" })
     }
 
-    @Test func aRequestIsCancelledAtItsDevice() async throws {
+    @Test func `A request is cancelled at its device`() async throws {
         let harness = try harness()
         let (response, _) = try await send(harness, [("action", "cancel"), ("device", "a"), ("command", "c1")])
         #expect(response.status == 303)
@@ -142,7 +142,7 @@ import Testing
         #expect(harness.requests.last?.body == ["kind": "cancel", "arguments": ["command": "c1"]])
     }
 
-    @Test func aJobShowsWhatCameOfItOnEachDevice() async throws {
+    @Test func `A job shows what came of it on each device`() async throws {
         let job: JSONValue = [
             "id": "j1", "kind": "request-logs", "state": "running", "devices": 3, "done": 1, "refused": 1,
             "waiting": 1, "startedBy": "ada", "startedAt": "2026-01-02T03:01:00.000000Z",
@@ -174,12 +174,12 @@ import Testing
         #expect(response.status == 303 && harness.requests.last?.path == "/api/v1/device-jobs/j1/cancel")
     }
 
-    @Test func viewersSeeRequestsAndMakeNone() async throws {
+    @Test func `Viewers see requests and make none`() async throws {
         let html = try await page(try harness(), [("device", "a")], role: .viewer)
         #expect(html.contains("1 of 4 chunks") && !html.contains("Request the logs") && !html.contains("Cancel this"))
     }
 
-    @Test func withoutDevicesItListsTheRequestsToAll() async throws {
+    @Test func `Without devices, it lists the requests to all`() async throws {
         let gone = Self.command.with(["device": "gone", "uploads": []])
         let harness = try harness([
             "GET /api/v1/device-commands": .init(body: ["items": [Self.command, gone], "next": "more"])
@@ -193,7 +193,7 @@ import Testing
         #expect(!html.contains("What to request"), "there is no device to request of")
     }
 
-    @Test func withoutRequestsThePageSaysWhatToDo() async throws {
+    @Test func `Without requests, the page says what to do`() async throws {
         let html = try await page(try harness())
         #expect(html.contains("Choose a device above to request its logs."))
     }

@@ -42,7 +42,7 @@ import Testing
         return try ConsoleHarness(all.mapValues { ConsoleHarness.Reply(body: $0) }.merging(replies) { $1 })
     }
 
-    @Test func chunksHaveTheirDigestTheirLinesAndAFile() async throws {
+    @Test func `Chunks have their digest, their lines and a file`() async throws {
         let harness = try harness()
         let page = try await harness.page(Self.path, harness.visit(Self.path, base: "/t"))
         #expect(page.status == 200)
@@ -54,7 +54,7 @@ import Testing
         #expect(!page.html.contains("0 warning"), "a level without lines is left out")
     }
 
-    @Test func theHistogramIsATableOfLevelsThatZooms() async throws {
+    @Test func `The histogram is a table of levels that zooms`() async throws {
         let harness = try harness()
         let html = try await harness.page(Self.path, harness.visit(Self.path)).html
         #expect(html.contains(#"data-chart="stacked" data-table="t-histogram""#))
@@ -64,13 +64,13 @@ import Testing
         #expect(html.contains("spread evenly") && html.contains("are not counted"))
     }
 
-    @Test func logsThatCannotBeCountedLeaveThePage() async throws {
+    @Test func `Logs that cannot be counted leave the page`() async throws {
         let harness = try harness(["GET /api/v1/logs/histogram": .refusal(400, "too-much", "Ask for <less>.")])
         let page = try await harness.page(Self.path, harness.visit(Self.path))
         #expect(page.status == 200 && page.html.contains("Ask for &lt;less&gt;.") && page.html.contains(Self.digest))
     }
 
-    @Test func theFilterOfTheAddressIsThatOfTheAPI() async throws {
+    @Test func `The filter of the address is that of the API`() async throws {
         let harness = try harness()
         let query: FormFields = [
             ("device", Self.device), ("device", "b"), ("device", Self.device), ("application", "com.example.till"),
@@ -86,7 +86,7 @@ import Testing
         #expect(html.contains("may hold such lines") && !html.contains("delete-listed"))
     }
 
-    @Test func aRangeBackFromNowIsATimeForTheAPI() async throws {
+    @Test func `A range back from now is a time for the API`() async throws {
         let harness = try harness()
         let html = try await harness.page(Self.path, harness.visit(Self.path, query: [("range", "1h")])).html
         let asked = try #require(harness.requests.first { $0.path.hasSuffix("/facets") })
@@ -94,7 +94,7 @@ import Testing
         #expect(html.contains(#"<a href="/logs?range=1h" aria-current="true">1 hour</a>"#))
     }
 
-    @Test func facetsAreLinksThatFilterAndUndoIt() async throws {
+    @Test func `Facets are links that filter and undo it`() async throws {
         let harness = try harness()
         let query: FormFields = [("device", Self.device), ("application", "com.example.till")]
         let html = try await harness.page(Self.path, harness.visit(Self.path, query: query)).html
@@ -104,7 +104,7 @@ import Testing
         #expect(html.contains("<span>without a bundle id</span>") && html.contains("101 more with fewer lines"))
     }
 
-    @Test func aSearchForDevicesAddsThemToTheAddress() async throws {
+    @Test func `A search for devices adds them to the address`() async throws {
         let found: JSONValue = ["items": [["id": .text(Self.device)], ["id": "b"]], "total": 2, "next": .null]
         let harness = try harness(["GET /api/v1/devices": .init(body: found)])
         let query: FormFields = [("find", "till"), ("device", "b"), ("level", "error")]
@@ -123,7 +123,7 @@ import Testing
         #expect(many.status == 422 && many.html.contains("51 devices found"))
     }
 
-    @Test func linesOfSeveralSourcesNameTheirsInAFileWithItsDeviceAndTime() async throws {
+    @Test func `Lines of several sources name theirs in a file with its device and time`() async throws {
         let harness = try harness()
         func link(_ query: FormFields) async throws -> Substring {
             let html = try await harness.page(Self.path, harness.visit(Self.path, query: query)).html
@@ -140,7 +140,7 @@ import Testing
 
     // MARK: Selected and listed
 
-    @Test func selectedChunksAreOneFile() async throws {
+    @Test func `Selected chunks are one file`() async throws {
         let harness = try harness()
         let query: FormFields = [("do", "download"), ("chunk", "7"), ("chunk", "9"), ("level", "error")]
         let answer = try await harness.console.answer(Self.path, harness.visit(Self.path, query: query, base: "/t"))
@@ -156,7 +156,7 @@ import Testing
             [("do", "delete-listed"), ("application", "com.example.till"), ("range", "1h")],
             [("application", "com.example.till"), ("from", "2026-01-02T02:04:05.000000Z")]
         ),
-    ]) func deletingSaysHowMuchAndAsks(query: [(String, String)], selection: [(String, String)]) async throws {
+    ]) func `Deleting says how much and asks`(query: [(String, String)], selection: [(String, String)]) async throws {
         let harness = try harness(["DELETE /api/v1/logs": .init(body: Self.plan)])
         let visit = harness.visit(Self.path, query: FormFields(query), organization: "west")
         let html = try await harness.page(Self.path, visit).html
@@ -175,7 +175,7 @@ import Testing
         #expect(harness.requests.last?.query == FormFields(selection).with("confirm", "c0ffee"))
     }
 
-    @Test func nothingIsDeletedWithoutConfirmationOrByWords() async throws {
+    @Test func `Nothing is deleted without confirmation or by words`() async throws {
         let harness = try harness(["DELETE /api/v1/logs": .init(body: Self.plan)])
         let form: FormFields = [("action", "delete"), ("ids", "7")]
         let unconfirmed = try await harness.console.answerForm(Self.path, harness.visit(Self.path, form: form))
@@ -185,7 +185,7 @@ import Testing
         #expect(harness.requests.allSatisfy { $0.method == "GET" })
     }
 
-    @Test func whatIsListedOfAllOrganizationsIsNotDeleted() async throws {
+    @Test func `What is listed of all organizations is not deleted`() async throws {
         let harness = try harness(["DELETE /api/v1/logs": .init(body: Self.plan)])
         for (query, isRefused) in [
             ([("do", "delete-listed"), ("range", "1h")] as FormFields, true),
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func viewersDoNotSeeHowToDelete() async throws {
+    @Test func `Viewers do not see how to delete`() async throws {
         let harness = try harness()
         for role in [Visitor.Role.viewer, .operator] {
             let html = try await harness.page(Self.path, harness.visit(Self.path, role: role)).html
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func anEmptyListSaysWhereLogsComeFrom() async throws {
+    @Test func `An empty list says where logs come from`() async throws {
         let harness = try harness([
             "GET /api/v1/logs": .init(body: ["items": [], "next": .null]),
             "GET /api/v1/logs/facets": .init(body: ["chunks": 0]),
@@ -219,7 +219,7 @@ import Testing
         #expect(filtered.contains("No log matches these filters."))
     }
 
-    @Test func valuesOfDevicesStayText() async throws {
+    @Test func `Values of devices stay text`() async throws {
         let hostile = JSONValue.text(#"<script>alert(1)</script>"'{{x}}\#u{202E}"#)
         let harness = try harness([
             "GET /api/v1/logs": .init(

@@ -24,7 +24,7 @@ import Testing
         MetricCharts.chart(group, of: answer).values
     }
 
-    @Test func aBucketWithoutAValueIsAnEmptyCell() {
+    @Test func `A bucket without a value is an empty cell`() {
         let chart = drawn(
             .init(id: "m", title: "M", metrics: ["a.b"]),
             of: answer([series("a.b", [:], [1500, .null, .real(0.00012)])]))
@@ -35,14 +35,14 @@ import Testing
         #expect(columns(chart) == ["b"])
     }
 
-    @Test func aCounterIsShownAsItsRate() {
+    @Test func `A counter is shown as its rate`() {
         let found = [series("a", kind: "delta-counter"), series("a", kind: "cumulative-counter", ["n": "1"])]
         let chart = drawn(.init(id: "m", title: "M", metrics: ["a"]), of: answer(found))
         #expect(chart["unit"].text == "By/s")
         #expect(chart["rows"].items[1]["cells"].items.map { $0["text"].text } == ["2 kB/s", "2 kB/s"])
     }
 
-    @Test func columnsAreNamedByWhatTellsThemApart() {
+    @Test func `Columns are named by what distinguishes them`() {
         let network = [
             series("io", ["if": "eth0", "dir": "in", "ws1.network.class": "ethernet", "same": "x"]),
             series("io", ["if": "wlan0", "dir": "in", "ws1.network.class": "wifi", "same": "x"]),
@@ -55,20 +55,20 @@ import Testing
         #expect(columns(memory) == ["limit", "available"])
     }
 
-    @Test func aChosenAggregateIsShown() {
+    @Test func `A chosen aggregate is shown`() {
         let counted = series("a", kind: "delta-counter").with(["values": ["count": [4, .null, 2]]])
         let table = MetricCharts.chart(
             .init(id: "m", title: "M", metrics: ["a"]), of: answer([counted]), aggregate: "count")
         #expect(table.columns.map(\.values) == [[4, nil, 2]] && table.columns[0].unit == "1")
     }
 
-    @Test func programsWithTheSameMetricAreToldApart() {
+    @Test func `Programs with the same metric are distinguished`() {
         let found = ["com.example.a", "com.example.b"].map { series("m").with(["application": .text($0)]) }
         let chart = drawn(.init(id: "m", title: "M", metrics: ["m"]), of: answer(found))
         #expect(columns(chart) == ["com.example.a", "com.example.b"])
     }
 
-    @Test func theRestOfAWholeAndOtherMetricsAreLeftOut() {
+    @Test func `The rest of a whole and other metrics are left out`() {
         let found = [
             series("system.cpu.utilization", unit: "1", ["cpu.mode": "idle"]),
             series("system.cpu.utilization", unit: "1", ["cpu.mode": "user"]),
@@ -80,14 +80,14 @@ import Testing
         #expect(none["rows"].items.isEmpty)
     }
 
-    @Test func ofManySeriesTheLargestAreShown() {
+    @Test func `Of many series, the largest are shown`() {
         let many = (0..<12).map { series("m", ["n": .text("\($0)")], [.integer(Int64($0 % 6)), .null, .null]) }
         let chart = drawn(.init(id: "m", title: "M", metrics: ["m"]), of: answer(many))
         #expect(columns(chart) == ["2", "3", "4", "5", "8", "9", "10", "11"])
         #expect(chart["leftOut"].integer == 4)
     }
 
-    @Test func metricsOfOneChartStayTogether() {
+    @Test func `Metrics of one chart stay together`() {
         let groups = MetricCharts.groups(of: ["ws1.x", "system.memory.limit", "system.memory.linux.available"])
         #expect(groups.map(\.metrics) == [["system.memory.linux.available", "system.memory.limit"], ["ws1.x"]])
         #expect(groups.map(\.title) == ["Memory", "ws1.x"])
@@ -98,7 +98,7 @@ import Testing
             (1500, "By", "1.50 kB"), (0.25, "%", "25 %"), (90, "s", "90 s"), (3, "{thread}", "3 thread"),
             (21.5, "Cel", "21.5 °C"),
             (7, "1", "7"),
-        ] as [(Double, String, String)]) func aQuantityHasItsUnit(value: Double, unit: String, text: String)
+        ] as [(Double, String, String)]) func `A quantity has its unit`(value: Double, unit: String, text: String)
     {
         #expect(DisplayText.quantity(value, unit) == text)
     }

@@ -23,7 +23,7 @@ import Testing
         return page.html
     }
 
-    @Test func aNoticeSaysWhatToDoAndIsLive() async throws {
+    @Test func `A notice says what to do and is live`() async throws {
         let html = try await page(try harness(HomePageTests.notice()))
         for text in [
             "3 open", "disk low", "× 2", "1 GB is free.", "Free disk space.", #"data-live="notices""#,
@@ -31,7 +31,7 @@ import Testing
         ] { #expect(html.contains(text), "\(text)") }
     }
 
-    @Test func codeTimesAndSizesOfANoticeAreShownAsSuch() async throws {
+    @Test func `Code, times and sizes of a notice are shown as such`() async throws {
         let reported = HomePageTests.notice().with([
             "detail": "`ws1log <x>` shows 31214 bytes since 2026-11-28T02:07:00.000000Z."
         ])
@@ -39,7 +39,7 @@ import Testing
         #expect(html.contains("<code>ws1log &lt;x&gt;</code> shows 31.2 kB since 2026-11-28 02:07:00 UTC."))
     }
 
-    @Test func aNoticeLeadsToItsSectionOfTheRunbook() async throws {
+    @Test func `A notice leads to its section of the runbook`() async throws {
         let harness = try harness(HomePageTests.notice())
         let html = try await page(harness)
         #expect(html.contains(#"href="/runbook#a-full-disk-at-the-collector""#))
@@ -47,7 +47,7 @@ import Testing
         #expect(runbook.status == 200 && runbook.html.contains(#"<h2 id="a-full-disk-at-the-collector">"#))
     }
 
-    @Test func filtersGoToTheAPIAndStayOnTheNextPage() async throws {
+    @Test func `Filters go to the API and stay on the next page`() async throws {
         let harness = try harness(HomePageTests.notice())
         let html = try await page(harness, query: [("open", "true"), ("code", "disk-low"), ("x", "y")])
         #expect(harness.requests.map(\.target) == ["/api/v1/notices?open=true&code=disk-low"])
@@ -57,13 +57,13 @@ import Testing
         #expect(nothing.contains("No notice matches these filters."))
     }
 
-    @Test func theCodesAreThoseOfTheAPI() throws {
+    @Test func `The codes are those of the API`() throws {
         #expect(try OpenAPIText.values(of: "Notice", "code") == NoticesPage.codes.sorted())
     }
 
     @Test(arguments: [
         ("3600", ["until": "2026-01-02T04:04:05.000000Z"] as JSONValue?), ("", nil),
-    ]) func muting(seconds: String, body: JSONValue?) async throws {
+    ]) func `A notice is muted for the chosen time`(seconds: String, body: JSONValue?) async throws {
         let harness = try harness(HomePageTests.notice())
         let html = try await page(harness)
         let start = try #require(html.firstRange(of: #"<form method="post" class="filters">"#)).lowerBound
@@ -74,7 +74,7 @@ import Testing
         #expect(harness.requests.last?.path == "/api/v1/notices/7/mute" && harness.requests.last?.body == body)
     }
 
-    @Test func aMutedNoticeSaysByWhomAndCanBeUnmuted() async throws {
+    @Test func `A muted notice says by whom and can be unmuted`() async throws {
         let muted = HomePageTests.notice([
             "muted": [
                 "by": .text(HomePageTests.hostile), "at": "2026-01-02T01:00:00.000000Z",
@@ -90,12 +90,14 @@ import Testing
         #expect(response.status == 303 && harness.requests.last?.path == "/api/v1/notices/7/unmute")
     }
 
-    @Test func aViewerReadsAndDoesNotMute() async throws {
+    @Test func `A viewer reads and does not mute`() async throws {
         let html = try await page(try harness(HomePageTests.notice()), role: .viewer)
         #expect(html.contains("1 GB is free.") && !html.contains("Mute"))
     }
 
-    @Test(arguments: ["0", "-5", "31708801", "soon"]) func aDurationThatIsNoneIsNotSent(seconds: String) async throws {
+    @Test(arguments: ["0", "-5", "31708801", "soon"]) func `A duration that is none is not sent`(seconds: String)
+        async throws
+    {
         let harness = try harness(HomePageTests.notice())
         let form: FormFields = [("action", "mute"), ("notice", "7"), ("seconds", seconds)]
         let response = try await harness.console.answerForm(Self.path, harness.visit(Self.path, form: form))

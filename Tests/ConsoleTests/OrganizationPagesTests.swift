@@ -15,7 +15,7 @@ import Testing
 
     // MARK: Organizations
 
-    @Test func onlyAnAdministratorOfAllOrganizationsIsOfferedToMakeOne() async throws {
+    @Test func `Only an administrator of all organizations is offered to make one`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/organizations": ["items": [Self.west], "next": .null]])
         let path = "/organizations"
         let page = try await harness.page(path, harness.visit(path, base: "/t"))
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func aNewOrganizationsPageIsShown() async throws {
+    @Test func `A new organization's page is shown`() async throws {
         let harness = try ConsoleHarness(["POST /api/v1/organizations": Self.west])
         let visit = harness.visit("/organizations", form: [("action", "create"), ("name", " west ")])
         let response = try await harness.console.answerForm("/organizations", visit)
@@ -39,7 +39,7 @@ import Testing
         #expect(response.note?.isEmpty == false)
     }
 
-    @Test func aRefusedNameIsShownAgain() async throws {
+    @Test func `A refused name is shown again`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/organizations": ["items": [], "next": .null]])
         harness.set("POST /api/v1/organizations", .refusal(422, "invalid-field", "It cannot be."))
         let visit = harness.visit("/organizations", form: [("action", "create"), ("name", "a<b")])
@@ -48,7 +48,7 @@ import Testing
         #expect(response.status == 422 && html.contains("It cannot be.") && html.contains(#"value="a&lt;b""#))
     }
 
-    @Test func storageIsForPeopleOfAllOrganizations() async throws {
+    @Test func `Storage is for people of all organizations`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/organizations/west": Self.west])
         let path = "/organizations/{organization}"
         let own = try await harness.page(
@@ -91,7 +91,7 @@ import Testing
             "/organizations/west/log-quotas", parameters: parameters, query: query, form: form, role: role)
     }
 
-    @Test func usageAndQuotasOfTheOrganizationAreOneTable() async throws {
+    @Test func `Usage and quotas of the organization are one table`() async throws {
         let harness = try Self.quotaHarness()
         let page = try await harness.page(Self.quotas, Self.quotaVisit(harness))
         #expect(page.html.contains("com.example.till") && page.html.contains("160 MB") && page.html.contains("80 %"))
@@ -104,7 +104,7 @@ import Testing
         #expect(viewer.html.contains("com.example.till") && !viewer.html.contains("Set a quota"))
     }
 
-    @Test func theFormShowsThePresentQuotaOfTheApplicationThatWasChosen() async throws {
+    @Test func `The form shows the present quota of the application that was chosen`() async throws {
         let harness = try Self.quotaHarness()
         let idle = try await harness.page(
             Self.quotas, Self.quotaVisit(harness, query: [("application", "com.example.idle")]))
@@ -129,7 +129,7 @@ import Testing
                 "DELETE /api/v1/log-quotas/west/com.example", nil
             ),
         ] as [([(String, String)], String, JSONValue?)])
-    func aQuotaIsSetAndReturned(form: [(String, String)], request: String, body: JSONValue?) async throws {
+    func `A quota is set and returned`(form: [(String, String)], request: String, body: JSONValue?) async throws {
         let harness = try Self.quotaHarness()
         harness.set(request, .init(body: ["items": [], "next": .null]))
         let response = try await harness.console.answerForm(
@@ -139,7 +139,8 @@ import Testing
         #expect(harness.requests.first?.body == body)
     }
 
-    @Test(arguments: ["", "a lot", "nan", "inf", "1e300"]) func anAmountThatIsNoneIsRefused(amount: String) async throws
+    @Test(arguments: ["", "a lot", "nan", "inf", "1e300"]) func `An amount that is none is refused`(amount: String)
+        async throws
     {
         let harness = try Self.quotaHarness()
         let form: FormFields = [("action", "set"), ("application", "a"), ("amount", amount), ("unit", "1000000")]
@@ -180,7 +181,7 @@ import Testing
         ("groupName", "tills"), ("groupDevices", "d1\r\nd2, d3\r\n"), ("groupName", ""), ("groupDevices", ""),
     ]
 
-    @Test func theListIsAFormForAdministratorsAndATableForOthers() async throws {
+    @Test func `The list is a form for administrators and a table for others`() async throws {
         let harness = try Self.assignmentHarness()
         let page = try await harness.page(Self.assignments, Self.assignmentVisit(harness))
         #expect(page.html.contains(#"name="application" value="com.example.&lt;till&gt;""#))
@@ -191,7 +192,7 @@ import Testing
         #expect(!viewer.html.contains("<textarea"))
     }
 
-    @Test func rowsBecomeTheListAndEmptyOnesAreLeftOut() async throws {
+    @Test func `Rows become the list, and empty ones are left out`() async throws {
         let harness = try Self.assignmentHarness()
         harness.set("PUT /api/v1/assignments/west", .init(body: [:]))
         let response = try await harness.console.answerForm(
@@ -207,7 +208,7 @@ import Testing
             ])
     }
 
-    @Test func aLostUpdateIsRefusedAndTheChangesStayInTheForm() async throws {
+    @Test func `A lost update is refused, and the changes stay in the form`() async throws {
         let harness = try Self.assignmentHarness()
         harness.set("PUT /api/v1/assignments/west", .refusal(412, "precondition-failed", "Revision 4 is the newest."))
         let visit = Self.assignmentVisit(harness, form: Self.saved.with("tag", #""3""#))
@@ -219,7 +220,7 @@ import Testing
         #expect(html.contains("Show the newest list"))
     }
 
-    @Test func anOrganizationWithoutAListGetsAFirstOne() async throws {
+    @Test func `An organization without a list gets a first one`() async throws {
         let harness = try Self.assignmentHarness(list: false)
         let page = try await harness.page(Self.assignments, Self.assignmentVisit(harness))
         #expect(page.status == 200 && page.html.contains("keeps no list"))
@@ -229,7 +230,7 @@ import Testing
         #expect(harness.requests.last?.ifMatch == nil)
     }
 
-    @Test func anUnknownOrganizationIsNotShownAsAnEmptyOne() async throws {
+    @Test func `An unknown organization is not shown as an empty one`() async throws {
         let harness = try ConsoleHarness([String: JSONValue]())
         let page = try await harness.page(Self.assignments, Self.assignmentVisit(harness))
         #expect(page.status == 404)

@@ -68,14 +68,14 @@ import Testing
             })
     }
 
-    @Test func aFormThatNobodyTouchedSaysWhatTheProfileSays() async throws {
+    @Test func `A form that nobody touched says what the profile says`() async throws {
         for profile in [Self.whole, [:]] {
             let form = try await Self.sent(profile)
             #expect(try ProfileForm.profile(from: form) == profile)
         }
     }
 
-    @Test func everyFieldIsInTheForm() async throws {
+    @Test func `Every field is in the form`() async throws {
         let names = Set(try await Self.sent(Self.whole).fields.map(\.name))
         let all = Self.leaves(ProfileField.all)
         #expect(all.count > 40)
@@ -83,7 +83,7 @@ import Testing
     }
 
     /// An empty list of modules means that none is sampled; no list leaves it to the device.
-    @Test func anEmptyListThatDecidesStays() async throws {
+    @Test func `An empty list that decides stays`() async throws {
         let profile: JSONValue = ["sampling": ["modules": []], "detection": ["detectors": []]]
         let form = try await Self.sent(profile)
         #expect(try ProfileForm.profile(from: form) == profile)
@@ -91,7 +91,7 @@ import Testing
             try ProfileForm.profile(from: form.with("sampling.modules.given").with("detection.detectors.given")) == [:])
     }
 
-    @Test func textsOfSeveralLinesStayAsTheyAre() async throws {
+    @Test func `Texts of several lines stay as they are`() async throws {
         let profile: JSONValue = ["logging": ["scrubValues": ["two\nlines", "\"x\""]]]
         let form = try await Self.sent(profile)
         #expect(form["logging.scrubValues"] == nil, "a line could not tell them apart")
@@ -107,11 +107,11 @@ import Testing
             ("privacy.mac", "eat", ["privacy": ["mac": "eat"]]),
             ("geofences.5.latitude", "north", ["geofences": [["latitude": "north"]]]),
         ] as [(String, String, JSONValue)])
-    func whatTheAPIWouldRefuseIsSentToIt(name: String, value: String, profile: JSONValue) throws {
+    func `What the API would refuse is sent to it`(name: String, value: String, profile: JSONValue) throws {
         #expect(try ProfileForm.profile(from: [(name, value), ("end", "1")]) == profile)
     }
 
-    @Test func rowsStayInOrderAndEmptyOnesAreLeftOut() throws {
+    @Test func `Rows stay in order, and empty ones are left out`() throws {
         let form: FormFields = [
             ("compliance.10.id", "last"), ("compliance.2.id", "first"), ("compliance.3.id", " "),
             ("compliance.3.operator", ""), ("unknown", "x"), ("end", "1"),
@@ -120,11 +120,11 @@ import Testing
     }
 
     /// Fields that a form leaves out would otherwise return to their defaults unseen.
-    @Test func aFormThatWasCutOffIsRefused() {
+    @Test func `A form that was cut off is refused`() {
         #expect(throws: APIProblem.self) { try ProfileForm.profile(from: [("test", "true")]) }
     }
 
-    @Test func wrongJSONIsRefusedWithItsLine() {
+    @Test func `Wrong JSON is refused with its line`() {
         for (text, line) in [("{\n\"a\": 1,\n}", "line 3"), ("", "line 1"), ("{\"a\": 1,\n\"a\": 2}", "line 2")] {
             #expect {
                 try ProfileJSON.value(text, what: "the JSON")

@@ -68,7 +68,7 @@ import Testing
 
     // MARK: Lists
 
-    @Test func eachOrganizationListsItsProfilesWithTheirAdoption() async throws {
+    @Test func `Each organization lists its profiles with their adoption`() async throws {
         let harness = try Self.harness()
         harness.set(
             "GET /api/v1/organizations", .init(body: ["items": [["name": "west"]], "next": "w"]))
@@ -89,7 +89,7 @@ import Testing
         #expect(viewer.status == 200 && !viewer.html.contains("Make or edit"))
     }
 
-    @Test func aProfilesPageTellsWhoRunsItAndWhatTheyDoNotApply() async throws {
+    @Test func `A profile's page says who runs it and what they do not apply`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.page, Self.visit(harness))
         #expect(page.html.contains("1,234") && page.html.contains("&lt;b&gt;Grace&lt;/b&gt;"))
@@ -101,7 +101,7 @@ import Testing
         #expect(viewer.status == 200 && !viewer.html.contains("rollback=") && !viewer.html.contains("/edit"))
     }
 
-    @Test func anApplicationsPageIsAboutItsOwnDevicesAndRevisions() async throws {
+    @Test func `An application's page is about its own devices and revisions`() async throws {
         let harness = try Self.harness()
         let path = "/api/v1/profiles/west/com.example.till"
         harness.set("GET \(path)", .init(body: Self.revision(5, ["test": true], application: "com.example.till")))
@@ -122,7 +122,7 @@ import Testing
         #expect(page.html.contains("rollback=3&amp;application=com.example.till"))
     }
 
-    @Test func testDevicesThatGetAProfileAreCountedApart() async throws {
+    @Test func `Test devices that get a profile are counted separately`() async throws {
         let harness = try Self.harness()
         let devices = "GET /api/v1/devices?organization=west&state=enrolled%2Creporting%2Clate%2Csilent%2Coff"
         harness.set("\(devices)&limit=1", .init(body: ["items": [], "next": .null, "total": 5]))
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func anApplicationWithoutAProfileIsOfferedOne() async throws {
+    @Test func `An application without a profile is offered one`() async throws {
         let harness = try Self.harness()
         harness.set("GET /api/v1/profiles/west/new", .notFound)
         let effective = "GET /api/v1/profiles/west/new?effective=true"
@@ -144,7 +144,7 @@ import Testing
         #expect(page.html.contains(#"href="/profiles/west/edit?application=new">Make a profile"#))
     }
 
-    @Test func anUnknownOrganizationHasNoPage() async throws {
+    @Test func `An unknown organization has no page`() async throws {
         let harness = try ConsoleHarness([String: JSONValue]())
         for query: FormFields in [[], [("application", "a")]] {
             let page = try await harness.page(Self.page, Self.visit(harness, query: query))
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func twoRevisionsAreCompared() async throws {
+    @Test func `Two revisions are compared`() async throws {
         let harness = try Self.harness()
         harness.set(
             "GET \(Self.revisions)/diff?from=3&to=7",
@@ -171,7 +171,7 @@ import Testing
         #expect(page.html.components(separatedBy: "not said").count == 3)
     }
 
-    @Test func rollingBackShowsTheChangesAndAsks() async throws {
+    @Test func `Rolling back shows the changes and asks`() async throws {
         let harness = try Self.harness()
         harness.set(
             "GET \(Self.revisions)/diff?from=7&to=3",
@@ -192,7 +192,7 @@ import Testing
 
     // MARK: Editor
 
-    @Test func theEditorExplainsEachField() async throws {
+    @Test func `The editor explains each field`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.edit, Self.visit(harness, "/profiles/west/edit"))
         #expect(page.html.contains(#"name="beaconSeconds" value="60""#))
@@ -203,7 +203,7 @@ import Testing
         #expect(operators.status == 403)
     }
 
-    @Test func theEditorOfAnApplicationShowsWhatItInherits() async throws {
+    @Test func `The editor of an application shows what it inherits`() async throws {
         let harness = try Self.harness()
         harness.set(
             "GET /api/v1/profiles/west/com.example.till",
@@ -220,7 +220,7 @@ import Testing
         SentForm.fields(of: try await harness.page(edit, visit(harness, "/profiles/west/edit")).html)
     }
 
-    @Test func checkingTellsTheChangesAndSavesNothing() async throws {
+    @Test func `Checking shows the changes and saves nothing`() async throws {
         let harness = try Self.harness()
         let form = try await Self.form(harness).with("beaconSeconds", "90").with("action", "validate")
         let answer = try await Self.answer(harness, form)
@@ -234,7 +234,7 @@ import Testing
         #expect(!harness.requests.contains { $0.method == "PUT" })
     }
 
-    @Test func aRefusedSettingIsMarked() async throws {
+    @Test func `A refused setting is marked`() async throws {
         let harness = try Self.harness()
         harness.set(
             Self.validate,
@@ -254,7 +254,7 @@ import Testing
         #expect(review.status == 422 && review.html.contains(#"name="transmission.0.data""#))
     }
 
-    @Test func theChangesAreShownBeforeTheyAreSaved() async throws {
+    @Test func `The changes are shown before they are saved`() async throws {
         let harness = try Self.harness()
         let form = try await Self.form(harness).with("beaconSeconds", "90").with("action", "review")
         let review = try await Self.answer(harness, form)
@@ -277,7 +277,7 @@ import Testing
         #expect(again.html.contains(#"name="tag" value="&quot;7&quot;""#))
     }
 
-    @Test func theFirstProfileOfAnApplicationIsSavedOnlyIfThereIsStillNone() async throws {
+    @Test func `The first profile of an application is saved only if there is still none`() async throws {
         let harness = try Self.harness()
         harness.set("GET /api/v1/profiles/west/new", .notFound)
         harness.set("PUT /api/v1/profiles/west/new", .init(body: Self.revision(8, .null, application: "new")))
@@ -288,7 +288,7 @@ import Testing
         #expect(put.path == "/api/v1/profiles/west/new" && put.ifMatch == nil && put.ifNoneMatch == "*")
     }
 
-    @Test func aLostUpdateIsRefusedWithBothVersions() async throws {
+    @Test func `A lost update is refused with both versions`() async throws {
         let harness = try Self.harness()
         harness.set("PUT /api/v1/profiles/west", .refusal(412, "precondition-failed", "The newest revision is 9."))
         harness.set(
@@ -316,7 +316,7 @@ import Testing
         #expect(harness.requests.count { $0.method == "PUT" } == 1)
     }
 
-    @Test func whatAnotherChangedMeanwhileIsNotListedAsOnesOwnAndStays() async throws {
+    @Test func `What another person changed meanwhile is not listed as one's own and stays`() async throws {
         let harness = try Self.harness()
         harness.set("\(Self.validate)?from=7", .init(body: ["changes": [["path": "/logging/level", "to": "error"]]]))
         harness.set(
@@ -342,7 +342,7 @@ import Testing
         #expect(!harness.requests.contains { $0.method == "PUT" })
     }
 
-    @Test func changesAreMergedAtTheirPlaces() {
+    @Test func `Changes are merged at their places`() {
         let newest: JSONValue = ["a": ["b": 1, "c": 2], "d": [1]]
         let own: JSONValue = [["path": "/a/b", "from": 1], ["path": "/e~1f/g", "to": 3], ["path": "/d", "to": [2]]]
         let theirs: JSONValue = [["path": "/a/c", "to": 2], ["path": "/d", "to": [1]], ["path": "/e~1f/g", "to": 3]]
@@ -351,7 +351,7 @@ import Testing
         #expect(merge.both == ["d"])
     }
 
-    @Test func theProfileCanBeWrittenAsJSON() async throws {
+    @Test func `The profile can be written as JSON`() async throws {
         let harness = try Self.harness()
         let form = try await Self.form(harness).with("action", "to-json")
         let json = try await Self.answer(harness, form)
@@ -370,7 +370,7 @@ import Testing
         #expect(!harness.requests.contains { $0.method == "PUT" })
     }
 
-    @Test func findingsAreSaidBeforeSaving() async throws {
+    @Test func `Findings are shown before saving`() async throws {
         let harness = try Self.harness()
         harness.set(
             Self.validate,
@@ -397,7 +397,7 @@ import Testing
         ]
     ])
 
-    @Test func whatMayWipeOrSilenceDevicesIsSaidAndSavedOnlyWithTheirNumberTyped() async throws {
+    @Test func `What may wipe or silence devices is shown and saved only with their number typed`() async throws {
         let harness = try Self.harness()
         harness.set(Self.validate, .init(body: Self.risky))
         harness.set("PUT /api/v1/profiles/west", .init(body: Self.revision(8, .null)))
@@ -420,7 +420,7 @@ import Testing
         #expect(harness.requests.last?.method == "PUT")
     }
 
-    @Test func aRollBackToARiskyRevisionIsTypedToo() async throws {
+    @Test func `A rollback to a risky revision is typed, too`() async throws {
         let harness = try Self.harness()
         harness.set("GET \(Self.revisions)/diff", .init(body: ["changes": []]))
         harness.set(Self.validate, .init(body: Self.risky))

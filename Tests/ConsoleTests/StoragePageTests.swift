@@ -22,7 +22,7 @@ import Testing
         ],
     ]
 
-    @Test func itShowsWhatIsKeptAndTheLastRemoval() async throws {
+    @Test func `It shows what is kept and the last removal`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/retention": Self.retention])
         let page = try await harness.page(Self.path, harness.visit(Self.path))
         #expect(page.html.contains("1.50 MB") && page.html.contains("2026-01-03"))
@@ -30,7 +30,7 @@ import Testing
         #expect(!page.html.contains("Retention waits"))
     }
 
-    @Test func itShowsHowLongRecordsAreKeptAndWhenTheDiskIsFull() async throws {
+    @Test func `It shows how long records are kept and when the disk is full`() async throws {
         let harness = try ConsoleHarness([
             "GET /api/v1/retention": Self.retention,
             "GET /api/v1/capacity": [
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func aDoubtfulClockIsConfirmedByAForm() async throws {
+    @Test func `A doubtful clock is confirmed by a form`() async throws {
         let waiting = Self.retention.with([
             "waiting": "the clock went back", "waitingSince": "2026-01-01T00:00:00.000000Z",
         ])
@@ -62,7 +62,7 @@ import Testing
         #expect(harness.requests.last?.path == "/api/v1/retention/release")
     }
 
-    @Test func removingSaysHowMuchAndAsks() async throws {
+    @Test func `Removing says how much and asks`() async throws {
         let harness = try ConsoleHarness(["POST /api/v1/records/purge": Self.plan])
         let form: FormFields = [("action", "ask-purge"), ("olderThanDays", "30"), ("streams", "event")]
         let question = try await harness.console.answerForm(Self.path, harness.visit(Self.path, form: form))
@@ -82,7 +82,7 @@ import Testing
             harness.requests.last?.body == ["olderThanDays": 30, "streams": ["event"], "confirm": "c0ffee"])
     }
 
-    @Test func nothingThatOldIsSaidWithoutAQuestion() async throws {
+    @Test func `If nothing is that old, it says so without a question`() async throws {
         let harness = try ConsoleHarness([
             "POST /api/v1/records/purge": Self.plan.with(["files": 0, "bytes": 0, "streams": []])
         ])
@@ -94,7 +94,7 @@ import Testing
     /// The API reads no list of kinds as all of them; a form on which none is chosen must not.
     @Test(arguments: [
         [("olderThanDays", "30")], [("streams", "event")], [("olderThanDays", "x"), ("streams", "event")],
-    ]) func aFormWithoutKindsOrAgeRemovesNothing(fields: [(String, String)]) async throws {
+    ]) func `A form without kinds or age removes nothing`(fields: [(String, String)]) async throws {
         let harness = try ConsoleHarness(["GET /api/v1/retention": Self.retention])
         for action in ["ask-purge", "purge"] {
             let form = FormFields([("action", action)] + fields)
@@ -104,7 +104,7 @@ import Testing
         #expect(harness.requests.allSatisfy { $0.method == "GET" })
     }
 
-    @Test func theAPIDecidesWhoSeesIt() async throws {
+    @Test func `The API decides who sees it`() async throws {
         let harness = try ConsoleHarness([
             "GET /api/v1/retention": .refusal(403, "forbidden", "The token belongs to west.")
         ])

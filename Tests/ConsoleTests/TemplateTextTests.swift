@@ -11,7 +11,7 @@ import Testing
         return try files.map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
     }
 
-    @Test func aCountAndItsNounAreWrittenAsOne() throws {
+    @Test func `A count and its noun are written as one`() throws {
         // A noun behind a plain number is wrong for 1: {{devices(total)}} writes both.
         let plural = #/\{\{count\([a-zA-Z.]*\)\}\} (?:more |further |other |whole )?(?:[a-z]{3,}s)\b/#
         for (name, text) in try Self.templates() {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func theSignInPageShowsCodeAsCode() throws {
+    @Test func `The sign-in page shows code as code`() throws {
         let problem = APIProblem(
             status: 401, code: "unauthorized", title: "No", detail: "The token needs `role` and 1 < 2.")
         let harness = try ConsoleHarness()
@@ -28,7 +28,7 @@ import Testing
         #expect(html.contains("The token needs <code>role</code> and 1 &lt; 2."))
     }
 
-    @Test func textsOfTheAPINeverShowABacktick() throws {
+    @Test func `Texts of the API never show a back-tick`() throws {
         let section =
             #/\{\{#\.?(?:[a-zA-Z.]*[pP]roblem|[a-zA-Z.]*detail|endReason|message)\}\}(?: ?<[^>]*>)*\{\{\.\}\}/#
         let member = #/\{\{\.?(?:problem\.)?(?:detail|message|endReason)\}\}/#

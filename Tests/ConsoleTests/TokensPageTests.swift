@@ -29,7 +29,7 @@ import Testing
         try ConsoleHarness(["GET /api/v1/tokens": tokens, "GET /api/v1/organizations": organizations])
     }
 
-    @Test func eachTokenIsListedWithItsEndAndTheWayToRevokeIt() async throws {
+    @Test func `Each token is listed with its end and the way to revoke it`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.path, harness.visit(Self.path, query: [("kind", "enrollment")]))
         #expect(harness.requests.first?.target == "/api/v1/tokens?kind=enrollment")
@@ -42,7 +42,7 @@ import Testing
         #expect(!page.html.contains("revoke=t3"), "it is revoked")
     }
 
-    @Test func anAccessTokenIsMadeWithWhatTheFormSaysAndShownOnce() async throws {
+    @Test func `An access token is made with what the form says and shown once`() async throws {
         let harness = try Self.harness()
         harness.set(
             "POST /api/v1/tokens",
@@ -64,7 +64,7 @@ import Testing
         #expect(!html.contains("POST"), "the request with which it was made is not one to repeat")
     }
 
-    @Test func aDayBeatsALifetimeAndNothingChosenMeansTheAPIsDefaults() async throws {
+    @Test func `A day overrides a lifetime, and nothing chosen means the API's defaults`() async throws {
         let harness = try Self.harness()
         for form: FormFields in [
             [
@@ -81,7 +81,7 @@ import Testing
             ])
     }
 
-    @Test func aRefusedFormIsShownAgainAsItWasFilledIn() async throws {
+    @Test func `A refused form is shown again as it was filled in`() async throws {
         let harness = try Self.harness()
         harness.set("POST /api/v1/tokens", .refusal(403, "forbidden", "It would outlive yours."))
         let form: FormFields = [
@@ -97,7 +97,7 @@ import Testing
         #expect(html.contains(#"<details class="card" open>"#))
     }
 
-    @Test func onlyAPersonOfAllOrganizationsIsOfferedAllOfThem() async throws {
+    @Test func `Only a person of all organizations is offered all of them`() async throws {
         let harness = try Self.harness()
         let all = try await harness.page(Self.path, harness.visit(Self.path))
         #expect(all.html.contains(">all organizations</option>") && all.html.contains(#"<option value="east">"#))
@@ -106,7 +106,7 @@ import Testing
         #expect(west.html.contains(#"<option value="west">"#))
     }
 
-    @Test func revokingAsksFirstAndNamesTheToken() async throws {
+    @Test func `Revoking asks first and names the token`() async throws {
         let harness = try Self.harness()
         let question = try await harness.page(Self.path, harness.visit(Self.path, query: [("revoke", "t1")]))
         #expect(question.html.contains("Devices that have enrolled go on."))
@@ -125,14 +125,14 @@ import Testing
         #expect(response.note == "The token is revoked.")
     }
 
-    @Test func aTokenOfSomebodyElseCannotBeAskedAbout() async throws {
+    @Test func `A token of somebody else cannot be asked about`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.path, harness.visit(Self.path, query: [("revoke", "t77")]))
         #expect(page.status == 404)
         #expect(page.html.contains("You see no token with this id."))
     }
 
-    @Test func operatorsAndViewersHaveNoSuchPage() async throws {
+    @Test func `Operators and viewers have no such page`() async throws {
         let harness = try Self.harness()
         let page = try await harness.page(Self.path, harness.visit(Self.path, role: .operator))
         #expect(page.status == 403)

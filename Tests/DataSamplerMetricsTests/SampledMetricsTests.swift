@@ -17,7 +17,7 @@ import Testing
             })
     }
 
-    @Test func countersTellTheirTotalAndTheirGrowthPerSetOfDimensions() {
+    @Test func `Counters report their total and their growth per set of dimensions`() {
         let metrics = SampledMetrics(name: "app")
         let get = Counter(label: "http.requests", dimensions: [("method", "GET")], factory: metrics)
         let put = Counter(label: "http.requests", dimensions: [("method", "PUT")], factory: metrics)
@@ -36,7 +36,7 @@ import Testing
         #expect(second["http.requests.delta{method=PUT}"] == .integer(0))
     }
 
-    @Test func aCounterNeitherWrapsNorForgetsItsResetNorTakesWhatIsNoNumber() {
+    @Test func `A counter neither wraps, nor forgets its reset, nor accepts what is not a number`() {
         let metrics = SampledMetrics(name: "app")
         let counter = Counter(label: "a", factory: metrics)
         counter.increment(by: Int64.max)
@@ -52,7 +52,7 @@ import Testing
         #expect(Self.reported(metrics)["a"] == .integer(1))
     }
 
-    @Test func gaugesAndMetersTellTheirLastValueAndNoneBeforeTheFirst() {
+    @Test func `Gauges and meters report their last value, and none before the first`() {
         let metrics = SampledMetrics(name: "app")
         let gauge = Gauge(label: "depth", factory: metrics)
         let meter = Meter(label: "level", factory: metrics)
@@ -68,7 +68,7 @@ import Testing
             Self.reported(metrics) == ["depth": .double(7), "level": .double(11)], "a gauge stands until it changes")
     }
 
-    @Test func timersTellCountSumLeastAndGreatestOfTheIntervalInSeconds() {
+    @Test func `Timers report count, sum, least and greatest of the interval in seconds`() {
         let metrics = SampledMetrics(name: "app")
         let timer = Timer(label: "request.duration", dimensions: [("route", "/")], factory: metrics)
         timer.recordMilliseconds(250)
@@ -85,7 +85,7 @@ import Testing
         #expect(metrics.drainMeasurements().isEmpty, "nothing was timed since")
     }
 
-    @Test func quantilesAreRightWithinFivePerCent() throws {
+    @Test func `Quantiles are right within five per cent`() throws {
         let metrics = SampledMetrics(name: "app", quantiles: [0.5, 0.99, 1.5])
         let recorder = Recorder(label: "size_bytes", factory: metrics)
         for value in 1...10_000 { recorder.record(value) }
@@ -109,13 +109,13 @@ import Testing
         ("http_response_bytes", "By"), ("queue.bytes_total", "By"), ("wait_seconds", "s"), ("requests", "1"),
         ("cache-ratio", "1"),
     ])
-    func aUnitIsTakenFromTheLabelsLastWord(label: String, unit: String) {
+    func `A unit is read from the label's last word`(label: String, unit: String) {
         let metrics = SampledMetrics(name: "app")
         Counter(label: label, factory: metrics).increment()
         #expect(metrics.drainMeasurements().map(\.unit) == [unit, unit])
     }
 
-    @Test func whatIsOutOfBoundsIsCutSoThatEverySampleCanBeRecorded() throws {
+    @Test func `What is out of bounds is cut, so that every sample can be recorded`() throws {
         let metrics = SampledMetrics(name: "app")
         let long = String(repeating: "ä", count: 200)
         Counter(
@@ -133,7 +133,7 @@ import Testing
         #expect(Self.reported(metrics)["ws1.metrics.dropped"] == .integer(1))
     }
 
-    @Test func seriesBeyondTheBoundAreNotRecordedAndCountedOnce() {
+    @Test func `Series beyond the bound are not recorded and counted once`() {
         let metrics = SampledMetrics(name: "app")
         for _ in 0..<2 {
             for user in 0..<1_000 {
@@ -147,7 +147,7 @@ import Testing
         #expect(measurements.last?.name == "ws1.metrics.dropped" && measurements.last?.value == .integer(745))
     }
 
-    @Test func aDestroyedSeriesIsToldOnceMoreAndMakesRoom() {
+    @Test func `A destroyed series is reported once more and makes room`() {
         let metrics = SampledMetrics(name: "app")
         for round in 0..<400 {
             let counter = Counter(label: "job", dimensions: [("id", "\(round)")], factory: metrics)
@@ -166,7 +166,7 @@ import Testing
         #expect(Self.reported(metrics)["job"] == .integer(1))
     }
 
-    @Test func nothingIsLostOrDoubledWhenThreadsCountWhileSamplesAreTaken() async {
+    @Test func `Nothing is lost or doubled when threads count while samples are taken`() async {
         let metrics = SampledMetrics(name: "app")
         let counter = Counter(label: "hits", factory: metrics)
         let timer = CoreMetrics.Timer(label: "time", factory: metrics)
@@ -199,7 +199,7 @@ import Testing
         #expect(Self.reported(metrics)["hits"] == .integer(80_000))
     }
 
-    @Test func itIsACustomModuleOfTheSampler() async throws {
+    @Test func `It is a custom module of the sampler`() async throws {
         let metrics = SampledMetrics(name: "shop", sampleInterval: 30)
         let module: any CustomSampleModule = metrics
         Counter(label: "sales", factory: metrics).increment()

@@ -7,7 +7,7 @@ import Testing
 @testable import DataSampler
 
 @Suite struct DataSamplerErrorTests {
-    @Test func anInterruptedQueueHasItsOwnCode() {
+    @Test func `An interrupted queue has its own code`() {
         #expect(DataSamplerError(QueueError(.interrupted, "commit failed")).code == .queueInterrupted)
     }
 

@@ -73,10 +73,8 @@ import WireModel
         #expect(state.pending?.token == .token("a"))
     }
 
-    @Test(
-        "A mark that passes what was not stored acknowledges nothing it passed",
-        arguments: [(UInt64(9), UInt64(8)), (9, 3), (5, 4), (5, 0)])
-    func dropped(number: UInt64, stored: UInt64) {
+    @Test(arguments: [(UInt64(9), UInt64(8)), (9, 3), (5, 4), (5, 0)])
+    func `A mark that passes what was not stored acknowledges nothing it passed`(number: UInt64, stored: UInt64) {
         var state = carried("token", number: 5, mark: mark(4))
         #expect(state.observed(mark(number, stored: stored), epoch: "e") == false)
         #expect(state.pending != nil)

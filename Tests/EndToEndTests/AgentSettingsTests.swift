@@ -9,7 +9,7 @@ import Testing
 /// What changes in an agent's configuration between two starts, or while it runs, does not keep it from its work.
 @Suite(.timeLimit(.minutes(5)))
 struct AgentSettingsTests {
-    @Test func anEnrolledAgentStartsWithoutItsTokenFile() async throws {
+    @Test func `An enrolled agent starts without its token file`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
@@ -24,7 +24,7 @@ struct AgentSettingsTests {
         }
     }
 
-    @Test func aHangupReadsTheConfigurationAgainAndEndsNothing() async throws {
+    @Test func `A hangup reads the configuration again and ends nothing`() async throws {
         try await Deployment.run { deployment in
             let file = deployment.directory + "/agent.json5"
             func write(_ text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: file)) }
@@ -63,7 +63,7 @@ struct AgentSettingsTests {
         }
     }
 
-    @Test func whatRunRefusesValidateRefuses() async throws {
+    @Test func `What run refuses, validate refuses`() async throws {
         let settings = ["--data", "/nonexistent/agent", "--collector", "https://127.0.0.1:1"]
         for wrong in [
             ["--ca", "/nope"], ["--ca", "/dev/null"], ["--enrollment-token-file", "/nope"], ["--data", "/dev/null/x"],
@@ -76,7 +76,7 @@ struct AgentSettingsTests {
     }
 
     /// A fleet whose profile has wrong certificate pins goes on sending, and hears of the correction.
-    @Test func aProfileWithWrongPinsDoesNotCutAnAgentOff() async throws {
+    @Test func `A profile with wrong pins does not cut an agent off`() async throws {
         try await Deployment.run { deployment in
             let directory = deployment.directory
             func write(_ name: String, _ text: String) throws -> String {

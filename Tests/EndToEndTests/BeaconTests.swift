@@ -39,7 +39,7 @@ struct BeaconTests {
         return try JSONDecoder().decode(Device.self, from: try await deployment.request("/devices/\(id)"))
     }
 
-    @Test func whoWaitsIsToldWhenTheCollectorHasIt() async throws {
+    @Test func `Whoever waits learns when the collector has it`() async throws {
         try await Deployment.run { deployment in
             func run(_ arguments: String...) async throws -> Program.Outcome {
                 try await Program.agent.run(arguments + ["--data", deployment.agentData])
@@ -81,7 +81,7 @@ struct BeaconTests {
     }
 
     /// The schedule is 900 s, so that none of this waits for it.
-    @Test func changesAreReportedWithoutBeingAskedFor() async throws {
+    @Test func `Changes are reported without being asked for`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent(["--beacon-interval", "900"])
@@ -101,7 +101,7 @@ struct BeaconTests {
     }
 
     /// The schedule is 900 s, so that only the change itself, kept over the kills, brings the beacon.
-    @Test func killsHideNoChangeOfCompliance() async throws {
+    @Test func `Kills hide no change of compliance`() async throws {
         var dice = SeededGenerator.announced(for: "BeaconTests")
         try await Deployment.run { deployment in
             func start(_ deployment: Deployment) throws {
@@ -124,7 +124,7 @@ struct BeaconTests {
         }
     }
 
-    @Test func whoWasToldThatItIsStoredCanRelyOnItWhateverIsKilled() async throws {
+    @Test func `Whoever got the answer that it is stored can rely on it, whatever is killed`() async throws {
         var dice = SeededGenerator.announced(for: "BeaconTests")
         try await Deployment.run { deployment in
             func push(_ token: String) async throws -> Program.Outcome {

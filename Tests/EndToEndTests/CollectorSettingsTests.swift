@@ -6,7 +6,7 @@ import Testing
 /// What `ws1collector` is started with, and what changes while it runs.
 @Suite(.timeLimit(.minutes(5)))
 struct CollectorSettingsTests {
-    @Test func aHangupFromTheFirstMomentOnEndsNothing() async throws {
+    @Test func `A hangup from the first moment on ends nothing`() async throws {
         try await Deployment.run { deployment in
             let (log, port) = (deployment.directory + "/collector.log", try unusedPort())
             let collector = try ChildProcess(
@@ -32,7 +32,7 @@ struct CollectorSettingsTests {
     }
 
     /// Each of these settings reads well, and `serve` could not use it.
-    @Test func whatServeRefusesValidateRefuses() async throws {
+    @Test func `What serve refuses, validate refuses`() async throws {
         try await Deployment.run { deployment in
             let file = deployment.directory + "/a-file"
             try Data().write(to: URL(fileURLWithPath: file))
@@ -55,7 +55,7 @@ struct CollectorSettingsTests {
         }
     }
 
-    @Test func thePortOfARunningCollectorIsNoMistake() async throws {
+    @Test func `The port of a running collector is not a mistake`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             let validate = try await Program.collector.run(

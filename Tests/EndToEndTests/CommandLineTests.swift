@@ -64,7 +64,7 @@ struct CommandLineTests {
     ]
 
     @Test(arguments: misused)
-    func wrongUseIsStatus64AndNamesWhatIsWrong(_ wrong: Case) async throws {
+    func `Wrong use is status 64 and names what is wrong`(_ wrong: Case) async throws {
         let outcome = try await wrong.program.run(wrong.arguments, environment: wrong.environment, limit: .seconds(20))
         #expect(outcome.ending == .exited(64), "\(outcome)")
         #expect(
@@ -72,14 +72,14 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [Program.agent, .collector])
-    func helpAndVersionAreStatus0(_ program: Program) async throws {
+    func `Help and version are status 0`(_ program: Program) async throws {
         for flag in ["--help", "--version"] {
             let outcome = try await program.run([flag])
             #expect(outcome.succeeded && !outcome.output.isEmpty, "\(flag): \(outcome)")
         }
     }
 
-    @Test func configurationFilesAreCheckedToTheLetter() async throws {
+    @Test func `Configuration files are checked to the letter`() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-\(UUID().uuidString).config").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         for (program, text, names) in [
@@ -93,7 +93,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func aDataDirectoryThatCannotBeMadeIsSaid() async throws {
+    @Test func `A data directory that cannot be made is reported`() async throws {
         let outcome = try await Program.collector.run([
             "serve", "--data", "/proc/no-such-place", "--listen", "127.0.0.1:0",
         ])
@@ -108,7 +108,7 @@ struct CommandLineTests {
         )
     }
 
-    @Test func aSecondProcessOnTheSameDataIsToldToTryAgainLater() async throws {
+    @Test func `A second process on the same data is told to try again later`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()

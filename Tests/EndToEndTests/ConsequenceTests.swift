@@ -32,7 +32,7 @@ struct ConsequenceTests {
         """
     }
 
-    @Test func killsWipeTheDeviceNeitherTwiceNorNever() async throws {
+    @Test func `Kills wipe the device neither twice nor never`() async throws {
         var dice = SeededGenerator.announced(for: "ConsequenceTests")
         try await Deployment.run { deployment in
             func start(_ deployment: Deployment) throws {
@@ -62,7 +62,7 @@ struct ConsequenceTests {
         }
     }
 
-    @Test func aBrokenRuleWipesTheDeviceOnceAndItsNoticeEndsWithIt() async throws {
+    @Test func `A broken rule wipes the device once, and its notice ends with it`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent(environment: ["WS1_APPLICATION_VERSION": "1.0"])

@@ -24,7 +24,7 @@ struct DiagnoseTests {
         return files
     }
 
-    @Test func theArchiveIsWholeWithAndWithoutAnAgentAndHoldsNoSecret() async throws {
+    @Test func `The archive is whole with and without an agent and holds no secret`() async throws {
         try await Deployment.run { deployment in
             let configuration = deployment.directory + "/agent.json5"
             try Data("{ scrub: { values: ['local-secret'] } }".utf8).write(to: URL(fileURLWithPath: configuration))

@@ -24,7 +24,7 @@ struct DoNotDisturbTests {
         return try JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8)).doNotDisturb
     }
 
-    @Test func itIsSetOnBothSidesAndKeptOverRestartsOfBoth() async throws {
+    @Test func `It is set on both sides and kept over restarts of both`() async throws {
         try await Deployment.run { deployment in
             func dnd(_ state: String) async throws -> Program.Outcome {
                 try await Program.agent.run(["dnd", state, "--data", deployment.agentData])
@@ -64,7 +64,7 @@ struct DoNotDisturbTests {
     }
 
     /// Whoever heard that the decision is made finds it made, and the collector hears of it.
-    @Test func killsLoseNoDecision() async throws {
+    @Test func `Kills lose no decision`() async throws {
         var dice = SeededGenerator.announced(for: "DoNotDisturbTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector()

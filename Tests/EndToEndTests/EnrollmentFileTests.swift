@@ -71,7 +71,7 @@ struct EnrollmentFileTests {
         }
     }
 
-    @Test func aDeviceEnrollsWithItAndStartsWithoutItLater() async throws {
+    @Test func `A device enrolls with it and starts without it later`() async throws {
         try await Deployment.run { deployment in
             let scene = try Scene(deployment)
             try await deployment.startCollector()
@@ -97,7 +97,7 @@ struct EnrollmentFileTests {
     }
 
     /// The agent is killed all along: while it enrolls, and again and again after it.
-    @Test func aDeviceThatIsKilledAgainAndAgainEnrollsOnceByURL() async throws {
+    @Test func `A device that is killed again and again enrolls once by URL`() async throws {
         try await Deployment.run { deployment in
             let scene = try Scene(deployment)
             try await deployment.startCollector()
@@ -123,7 +123,7 @@ struct EnrollmentFileTests {
     }
 
     /// The other collector is trusted by the same authority, and would accept the token.
-    @Test func aCollectorWithAnotherKeyIsRefusedBeforeTheTokenLeavesTheDevice() async throws {
+    @Test func `A collector with another key is refused before the token leaves the device`() async throws {
         try await Deployment.run { deployment in
             let scene = try Scene(deployment)
             try await deployment.startCollector()
@@ -140,7 +140,7 @@ struct EnrollmentFileTests {
         }
     }
 
-    @Test func aWrongFileSaysWhatToDo() async throws {
+    @Test func `A wrong file says what to do`() async throws {
         try await Deployment.run { deployment in
             let file = deployment.directory + "/wrong.json"
             func run() async throws -> Program.Outcome {

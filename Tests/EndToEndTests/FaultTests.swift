@@ -32,7 +32,7 @@ struct FaultTests {
             isReachable: true, requests: 8),
     ]
 
-    @Test func nothingIsLostOrDoubledByWhatStandsBetween() async throws {
+    @Test func `Nothing is lost or doubled by what stands between`() async throws {
         var dice = SeededGenerator.announced(for: "FaultTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector()
@@ -73,7 +73,7 @@ struct FaultTests {
         }
     }
 
-    @Test func aCollectorThatTakesOnlySmallBodiesGetsSmallOnes() async throws {
+    @Test func `A collector that takes only small bodies gets small ones`() async throws {
         var dice = SeededGenerator.announced(for: "FaultTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector(["--maximum-body-bytes", "65536"])

@@ -11,7 +11,7 @@ struct FirstProcessTests {
         Program.text("/proc/\(process)/task/\(process)/children").split(separator: " ").compactMap { pid_t($0) }
     }
 
-    @Test func anAgentInAContainerLeavesNoZombiesAndStopsInOrder() async throws {
+    @Test func `An agent in a container leaves no zombies and stops in order`() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-first-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -41,7 +41,7 @@ struct FirstProcessTests {
         #expect(await outer.ending(within: .seconds(60)) == .exited(0), "\(Program.text(log))")
     }
 
-    @Test func theFirstProcessEndsWithTheExitCodeOfItsProgram() async throws {
+    @Test func `The first process ends with the exit code of its program`() async throws {
         let outcome = try await Program.agent.run(["status"], under: Self.container)
         #expect(outcome.ending == .exited(64) && outcome.errors.contains("--data"), "\(outcome)")
     }

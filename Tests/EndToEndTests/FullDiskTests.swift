@@ -7,7 +7,7 @@ import WireModel
 /// Needs a file system of its own: a tmpfs, which only root may mount.
 @Suite(.serialized, .timeLimit(.minutes(3)), .enabled(if: SmallDisk.canMount, "mounting a tmpfs needs root"))
 struct FullDiskTests {
-    @Test func aFullCollectorRefusesAndNothingIsLostOrDoubled() async throws {
+    @Test func `A full collector refuses, and nothing is lost or doubled`() async throws {
         let disk = try SmallDisk(megabytes: 160)
         defer { disk.remove() }
         try await Deployment.run(collectorData: disk.path + "/collector") { deployment in
@@ -49,7 +49,7 @@ struct FullDiskTests {
         return try await exchange("GET / HTTP/1.1\r\nCookie: \(cookie)")
     }
 
-    @Test func aCollectorWhoseLogCannotBeWrittenGoesOn() async throws {
+    @Test func `A collector whose log cannot be written goes on`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector(under: ["/bin/sh", "-c", #"exec "$@" 2>/dev/full"#, "sh"])
             try deployment.startAgent()
@@ -59,7 +59,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func aFullDeviceSaysSoCountsWhatItCannotTakeAndStillSends() async throws {
+    @Test func `A full device says so, counts what it cannot accept and still sends`() async throws {
         let disk = try SmallDisk(megabytes: 160)
         defer { disk.remove() }
         try await Deployment.run(agentData: disk.path + "/agent") { deployment in
@@ -97,7 +97,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func aDeviceWithoutInodesWaitsAndLosesNothing() async throws {
+    @Test func `A device without inodes waits and loses nothing`() async throws {
         let disk = try SmallDisk(megabytes: 160, inodes: 200)
         defer { disk.remove() }
         try await Deployment.run(agentData: disk.path + "/agent") { deployment in
@@ -127,7 +127,7 @@ struct FullDiskTests {
     }
 
     /// The limit would end the process with a signal.
-    @Test func aLimitOnTheSizeOfFilesIsToldAndTriedAgainLater() async throws {
+    @Test func `A limit on the size of files is reported and tried again later`() async throws {
         let data = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-limit-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: data) }
         let line = String(repeating: "long ", count: 4000)

@@ -10,7 +10,7 @@ struct InterruptTests {
     /// Enough for every call of one command.
     private static let mostCalls = 400
 
-    @Test func anEventIsStoredAlthoughASignalInterruptsAnyOfItsCalls() async throws {
+    @Test func `An event is stored, although a signal interrupts any of its calls`() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-interrupt-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

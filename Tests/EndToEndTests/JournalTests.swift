@@ -13,7 +13,7 @@ struct JournalTests {
         "/usr/bin/nice", "-n", "10", "/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
     ]
 
-    @Test func quietWorkWritesNothingIntoTheSystemsLog() async throws {
+    @Test func `Quiet work writes nothing into the system's log`() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-journal-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

@@ -16,7 +16,7 @@ struct KillTests {
         let entries = Mutex(Entries())
     }
 
-    @Test func anAgentToldToStopWhileItStartsEndsInOrder() async throws {
+    @Test func `An agent told to stop while it starts ends in order`() async throws {
         var dice = SeededGenerator.announced(for: "KillTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector()
@@ -33,7 +33,7 @@ struct KillTests {
         }
     }
 
-    @Test func whatWasAcknowledgedIsStoredExactlyOnceThroughFortyKills() async throws {
+    @Test func `What was acknowledged is stored exactly once through 40 kills`() async throws {
         var dice = SeededGenerator.announced(for: "KillTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector()

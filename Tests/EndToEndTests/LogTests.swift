@@ -37,7 +37,7 @@ import Testing
         "W e2e the needle\tk=v", "I e2e from a pipe", "I e2e ", "I e2e and the last", "E e2e 'failed'",
     ]
 
-    @Test func linesArriveWhereTheyAreAskedForAndACrashArrivesOnce() async throws {
+    @Test func `Lines arrive where they are asked for, and a crash arrives once`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// While agent and collector are killed, also in the middle of the upload.
-    @Test func killsLoseAndDoubleNoLineOfAnApplication() async throws {
+    @Test func `Kills neither lose nor double any line of an application`() async throws {
         var dice = SeededGenerator.announced(for: "LogTests")
         try await Deployment.run { deployment in
             try await deployment.startCollector()
@@ -164,7 +164,7 @@ import Testing
         #expect(try await deployment.logLines(query) == lines)
     }
 
-    @Test func whatCannotBeLoggedIsSaid() async throws {
+    @Test func `What cannot be logged is reported`() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-log-\(UUID().uuidString)")
             .path
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -16,7 +16,7 @@ struct LogindTests {
         var items: [Item]
     }
 
-    @Test func anUnlockIsReportedAndSleepWaits() async throws {
+    @Test func `An unlock is reported, and sleep waits`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus, session: .init(name: "kiosk-user"))
         defer { logind.stop() }
@@ -50,7 +50,7 @@ struct LogindTests {
         }
     }
 
-    @Test func withoutItTheAgentSaysWhy() async throws {
+    @Test func `Without logind, the agent says why`() async throws {
         try await Deployment.run { deployment in
             func status() async throws -> String {
                 try await Program.agent.run(["status", "--data", deployment.agentData]).output

@@ -29,7 +29,7 @@ struct NoticeTests {
         return path
     }
 
-    @Test func noticesReachTheLogAndTheConfiguredProgram() async throws {
+    @Test func `Notices reach the log and the configured program`() async throws {
         try await Deployment.run { deployment in
             let received = deployment.directory + "/received"
             let hook = try Self.hook(deployment, #"cat >> "$1""#)
@@ -57,7 +57,7 @@ struct NoticeTests {
         }
     }
 
-    @Test func aProgramThatHangsIsKilledAndTheNextNoticeGoesOn() async throws {
+    @Test func `A program that hangs is killed, and the next notice goes on`() async throws {
         try await Deployment.run { deployment in
             let hook = try Self.hook(deployment, "exec sleep 1000")
             try await deployment.startCollector()
@@ -70,7 +70,7 @@ struct NoticeTests {
         }
     }
 
-    @Test func ofTooManyNoticesTheOldestAreDroppedAndCounted() async throws {
+    @Test func `Of too many notices, the oldest are dropped and counted`() async throws {
         try await Deployment.run { deployment in
             let hook = try Self.hook(deployment, "exec sleep 1000")
             try await deployment.startCollector()
@@ -87,7 +87,7 @@ struct NoticeTests {
         }
     }
 
-    @Test func aProxyThatIsNotThereStopsTheNetworkForThisReason() async throws {
+    @Test func `A proxy that is not there stops the network for this reason`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent(["--proxy", "http://127.0.0.1:\(try unusedPort())"])
@@ -99,7 +99,7 @@ struct NoticeTests {
     }
 
     /// A program that was asked to block its use hears that the cause is gone, also when the agent was dead meanwhile.
-    @Test func killsKeepNoProgramBlocked() async throws {
+    @Test func `Kills keep no program blocked`() async throws {
         var dice = SeededGenerator.announced(for: "NoticeTests")
         try await Deployment.run { deployment in
             let received = deployment.directory + "/received"

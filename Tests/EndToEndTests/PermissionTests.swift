@@ -15,7 +15,7 @@ struct PermissionTests {
 
     private static func log(_ text: String) -> [String] { ["log", "warning", text] }
 
-    @Test func anotherUserIsToldWhoMayAskTheAgentAndAMemberOfTheGroupMay() async throws {
+    @Test func `Another user is told who may ask the agent, and a member of the group may`() async throws {
         try await Deployment.run { deployment in
             // The directory of the test is for anybody to enter; the agent's is its own.
             #expect(chmod(deployment.directory, 0o711) == 0)
@@ -54,7 +54,7 @@ struct PermissionTests {
         }
     }
 
-    @Test func aCollectorsDataIsSaidToBeClosedAndNotToBeNone() async throws {
+    @Test func `A collector's data is reported as closed and not as missing`() async throws {
         try await Deployment.run { deployment in
             #expect(chmod(deployment.directory, 0o711) == 0)
             try await deployment.startCollector()
@@ -70,7 +70,7 @@ struct PermissionTests {
         }
     }
 
-    @Test func aGroupThatIsNotThereIsRefusedBeforeTheStart() async throws {
+    @Test func `A group that is not there is refused before the start`() async throws {
         let outcome = try await Program.agent.run(
             ["validate", "--data", "/nonexistent/agent", "--collector", "http://127.0.0.1:1"],
             environment: ["WS1_ACCESS_GROUP": "no-such-group"])

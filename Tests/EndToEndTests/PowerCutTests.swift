@@ -20,10 +20,10 @@ struct PowerCutTests {
         FileManager.default.isWritableFile(atPath: "/dev/shm")
         ? "/dev/shm" : FileManager.default.temporaryDirectory.path
 
-    @Test(
-        "No power cut looks like damage to the queue, and none takes an event that was promised",
-        arguments: Script.allCases)
-    func noCutLooksLikeDamage(_ script: Script) async throws {
+    @Test(arguments: Script.allCases)
+    func `No power cut looks like damage to the queue, and none takes an event that was promised`(_ script: Script)
+        async throws
+    {
         try await Deployment.run { deployment in
             let recording = DiskRecording(of: deployment.agentData, in: deployment.directory + "/changes")
             let promises = try await run(script, deployment, recording)

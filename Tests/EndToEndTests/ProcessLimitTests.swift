@@ -26,7 +26,7 @@ struct ProcessLimitTests {
     }
 
     @Test(arguments: cases)
-    func tooLowALimitIsAnErrorThatNamesIt(_ given: Case) async throws {
+    func `Too low a limit is an error that names it`(_ given: Case) async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-limits-\(UUID().uuidString)")
             .path
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -30,7 +30,7 @@ struct QueueDamageTests {
     }
 
     @Test(arguments: Damage.allCases)
-    func promisedEventsThatGoWithADamagedWALAreCountedAndTold(_ damage: Damage) async throws {
+    func `Promised events that disappear with a damaged WAL are counted and reported`(_ damage: Damage) async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
@@ -73,7 +73,7 @@ struct QueueDamageTests {
         }
     }
 
-    @Test func aDeviceWhoseIdentityIsGoneGoesOnAsTheSameDevice() async throws {
+    @Test func `A device whose identity is gone goes on as the same device`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
@@ -90,7 +90,7 @@ struct QueueDamageTests {
         }
     }
 
-    @Test func aDenialWhoseFileIsGoneHoldsStill() async throws {
+    @Test func `A denial whose file is gone holds still`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()
@@ -107,7 +107,7 @@ struct QueueDamageTests {
         }
     }
 
-    @Test func commandsForADirectoryWhereNoAgentHasRunLeaveItAsItIs() async throws {
+    @Test func `Commands for a directory where no agent has run leave it as it is`() async throws {
         try await Deployment.run { deployment in
             let directory = deployment.directory + "/mistyped"
             for arguments in [["event", "door", "7"], ["beacon"], ["status"], ["balance"]] {

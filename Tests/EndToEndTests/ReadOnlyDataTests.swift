@@ -10,7 +10,7 @@ struct ReadOnlyDataTests {
         ["organization", "list"], ["organization", "list", "--json"], ["token", "list"], ["verify"], ["balance"],
     ]
 
-    @Test func whatOnlyLooksWorksOnAReadOnlyDirectory() async throws {
+    @Test func `What only looks works on a read-only directory`() async throws {
         let disk = try SmallDisk(megabytes: 160)
         defer { disk.remove() }
         try await Deployment.run(collectorData: disk.path + "/collector") { deployment in

@@ -10,7 +10,7 @@ struct RefreshTests {
         var applications: [String]?
     }
 
-    @Test func theCollectorsWordOnTheDeviceIsShown() async throws {
+    @Test func `The collector's word on the device is shown`() async throws {
         try await Deployment.run { deployment in
             func refresh() async throws -> Answer {
                 let outcome = try await Program.agent.run(["refresh", "--json", "--data", deployment.agentData])

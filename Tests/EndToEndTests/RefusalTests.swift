@@ -81,7 +81,7 @@ struct RefusalTests {
         ]
     }
 
-    @Test func everyRefusalIsAProblemWithACode() async throws {
+    @Test func `Every refusal is a problem with a code`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             let tokens: [Credential: String] = [

@@ -29,7 +29,7 @@ struct SoakTests {
         case nothing
     }
 
-    @Test func afterEverythingThatCanGoWrongTheBalanceCloses() async throws {
+    @Test func `After everything that can go wrong, the balance closes`() async throws {
         var dice = SeededGenerator.announced(for: "SoakTests")
         let disk = try SmallDisk(megabytes: 24)
         defer { disk.remove() }

@@ -4,7 +4,7 @@ import Testing
 /// The collector answers 200 only when what it says is on disk: counted from its system calls, not from its word.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct SyncTests {
-    @Test func everyAnsweredBatchWasSyncedBeforeTheAnswer() async throws {
+    @Test func `Every answered batch was synced before the answer`() async throws {
         try await Deployment.run { deployment in
             let trace = deployment.directory + "/trace"
             let calls = "trace=read,readv,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,fsync,fdatasync"

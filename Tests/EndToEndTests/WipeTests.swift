@@ -26,7 +26,7 @@ struct WipeTests {
         }
     }
 
-    @Test func anEnterpriseWipeEndsWhateverKillsTheAgent() async throws {
+    @Test func `An enterprise wipe ends, whatever kills the agent`() async throws {
         var dice = SeededGenerator.announced(for: "WipeTests")
         try await Deployment.run { deployment in
             let (payload, scrubbed) = ("payload-that-nobody-may-find", "word-that-nobody-may-find")
@@ -76,7 +76,7 @@ struct WipeTests {
         }
     }
 
-    @Test func unenrollingWithAWipeTakesTheAgentsWord() async throws {
+    @Test func `Unenrolling with a wipe relies on the agent's word`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try deployment.startAgent()

@@ -12,10 +12,10 @@ import Testing
     static let histories = Int(ProcessInfo.processInfo.environment["WS1_EPOCH_HISTORIES"] ?? "") ?? 40
     static let stepsPerHistory = 300
 
-    @Test(
-        "Every record ends stored once or counted, through restored images, clones, wipes and consent",
-        .timeLimit(.minutes(20)), arguments: 0..<workers)
-    func realStore(_ worker: Int) async throws {
+    @Test(.timeLimit(.minutes(20)), arguments: 0..<workers)
+    func `Every record ends stored once or counted, through restored images, clones, wipes and consent`(_ worker: Int)
+        async throws
+    {
         let directory = try ExactlyOnceTests.scratch()
         defer { try? FileManager.default.removeItem(at: directory) }
         let collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
@@ -36,13 +36,13 @@ import Testing
         await collector.close()
     }
 
-    @Test("A device that takes the collector's answer otherwise is caught", arguments: BrokenCloseRule.allCases)
-    func brokenRule(_ rule: BrokenCloseRule) async throws {
+    @Test(arguments: BrokenCloseRule.allCases)
+    func `A device that takes the collector's answer otherwise is caught`(_ rule: BrokenCloseRule) async throws {
         #expect(try await firstViolation(rule) != nil)
     }
 
-    @Test("The same histories with whole rules keep the promise")
-    func wholeRules() async throws {
+    @Test
+    func `The same histories with whole rules keep the promise`() async throws {
         var seen = EpochSightings()
         let found = try await firstViolation(nil) { history in
             seen.add(history.seen)

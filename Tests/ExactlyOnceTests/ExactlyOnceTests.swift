@@ -27,7 +27,7 @@ import WireModel
     }
 
     @Test(.timeLimit(.minutes(20)), arguments: 0..<workers)
-    func everyRecordEndsStoredOnceOrCountedOnce(worker: Int) async throws {
+    func `Every record ends stored once or counted once`(worker: Int) async throws {
         let directory = try Self.scratch()
         defer { try? FileManager.default.removeItem(at: directory) }
         var collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
@@ -55,17 +55,17 @@ import WireModel
         await collector.close()
     }
 
-    @Test func theReferenceItselfKeepsThePromise() async throws {
+    @Test func `The reference itself keeps the promise`() async throws {
         #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(), nil) } == nil)
     }
 
     @Test(arguments: InMemoryRecordStore.PlantedBug.ofExactlyOnce)
-    func aBrokenRuleOfTheCollectorIsCaught(rule: InMemoryRecordStore.PlantedBug) async throws {
+    func `A broken rule of the collector is caught`(rule: InMemoryRecordStore.PlantedBug) async throws {
         #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(bug: rule), nil) } != nil)
     }
 
     @Test(arguments: BrokenDeviceRule.allCases)
-    func aBrokenRuleOfTheDeviceIsCaught(rule: BrokenDeviceRule) async throws {
+    func `A broken rule of the device is caught`(rule: BrokenDeviceRule) async throws {
         #expect(try await firstViolation(histories: 20) { (CrashingMemoryStore(), rule) } != nil)
     }
 

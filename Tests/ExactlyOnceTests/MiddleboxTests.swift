@@ -9,10 +9,11 @@ import Testing
     static let histories = Int(ProcessInfo.processInfo.environment["WS1_MIDDLEBOX_HISTORIES"] ?? "") ?? 8
 
     @Test(
-        "Nothing is lost or doubled, and at most one record an hour is quarantined and can be sent again",
         .timeLimit(.minutes(20)),
         arguments: 0..<workers)
-    func nothingIsLost(_ worker: Int) async throws {
+    func `Nothing is lost or doubled, and at most one record an hour is quarantined and can be sent again`(
+        _ worker: Int
+    ) async throws {
         var seen = MiddleboxHistory.Sightings()
         print(
             "exactly-once behind a middlebox: seed \(ExactlyOnceTests.seed), worker \(worker), \(Self.histories / Self.workers) histories"
@@ -25,7 +26,7 @@ import Testing
         #expect(seen.lies > 0 && seen.liesBehindWhichAllWasStored > 0)
     }
 
-    @Test("Fixed histories set records aside, and send them again") func theyAreSeen() async throws {
+    @Test func `Fixed histories set records aside, and send them again`() async throws {
         var seen = MiddleboxHistory.Sightings()
         for seed in UInt64(1)...3 { if let sightings = try await run(seed: seed) { seen.add(sightings) } }
         #expect(seen.quarantine > 0 && seen.sentAgain > 0, "the histories say nothing of these: \(seen)")

@@ -13,7 +13,7 @@ struct FleetRunTests {
         return plan
     }
 
-    @Test func everythingAcknowledgedIsThereOnceWhateverGoesWrong() async throws {
+    @Test func `Everything acknowledged is there once, whatever goes wrong`() async throws {
         let report = try await FleetScene.run(Self.plan(devices: 50, seconds: 150, seed: 7))
         #expect(report.isRight, "\(report)")
         #expect(report.enrolled == 50 && report.oracle.devices == 50)
@@ -26,7 +26,7 @@ struct FleetRunTests {
         #expect((report.counts.answers["401"] ?? 0) > 0 && (report.counts.outcomes["damaged"] ?? 0) > 0)
     }
 
-    @Test func withoutFaultsEveryRecordIsSentOnce() async throws {
+    @Test func `Without faults, every record is sent once`() async throws {
         var plan = Self.plan(devices: 10, seconds: 40, seed: 3)
         plan.faults = []
         plan.hasOutage = false
@@ -36,7 +36,7 @@ struct FleetRunTests {
         #expect(report.counts.faults.isEmpty && report.counts.closedEpochs == 0)
     }
 
-    @Test func oneSeedTwiceAtOneCollectorIsTwoFleets() async throws {
+    @Test func `One seed used twice at one collector gives two fleets`() async throws {
         var plan = Self.plan(devices: 5, seconds: 30, seed: 3)
         plan.run = 1
         var again = plan
@@ -45,7 +45,7 @@ struct FleetRunTests {
         #expect(reports.allSatisfy { $0.isRight && $0.enrolled == 5 }, "\(reports)")
     }
 
-    @Test func aCollectorThatIsNotThereIsSaidBeforeAnythingIsMade() async throws {
+    @Test func `A collector that is not there is reported before anything is made`() async throws {
         let transport = HTTPFleetTransport(collector: "http://127.0.0.1:1", connections: 1)
         let fleet = FleetRun(
             Self.plan(devices: 1, seconds: 1, seed: 1), transport: transport, enrollmentToken: "e", personToken: "p",
@@ -56,7 +56,7 @@ struct FleetRunTests {
     }
 
     @Test(arguments: TamperedStore.Tampering.allCases)
-    func theOracleSeesOneRecordThatIsNotRight(tampering: TamperedStore.Tampering) async throws {
+    func `The oracle sees one record that is not right`(tampering: TamperedStore.Tampering) async throws {
         var plan = Self.plan(devices: 4, seconds: 40, seed: 5)
         plan.faults = []
         let report = try await FleetScene.run(plan) { TamperedStore($0, tampering) }
@@ -69,7 +69,7 @@ struct FleetRunTests {
         #expect(!report.oracle.details.isEmpty)
     }
 
-    @Test func theSamePlanMakesTheSameRecords() async throws {
+    @Test func `The same plan makes the same records`() async throws {
         var plan = Self.plan(devices: 5, seconds: 30, seed: 11)
         plan.faults = [.clockJump]
         let first = try await FleetScene.run(plan)

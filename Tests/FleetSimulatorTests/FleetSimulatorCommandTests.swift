@@ -13,7 +13,7 @@ struct FleetSimulatorCommandTests {
         try FleetSimulatorCommand.parse(Self.needed + arguments).plan()
     }
 
-    @Test func flagsBecomeThePlan() throws {
+    @Test func `Flags become the plan`() throws {
         let plan = try plan(
             [
                 "--devices", "7", "--seconds", "9", "--seed", "3", "--speed", "0", "--faults", "rollback,damaged",
@@ -29,7 +29,7 @@ struct FleetSimulatorCommandTests {
         ["--devices", "0"], ["--seconds", "86401"], ["--faults", "rain"], ["--speed", "-1"], ["--speed", "1e-16"],
         ["--concurrency", "0"], ["--sample-interval", "0"],
     ])
-    func whatCannotBeIsRefused(arguments: [String]) {
+    func `What cannot be is refused`(arguments: [String]) {
         #expect(throws: (any Error).self) { try plan(arguments) }
     }
 }

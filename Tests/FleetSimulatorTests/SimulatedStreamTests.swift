@@ -26,7 +26,7 @@ import WireModel
         )
     }
 
-    @Test func itsPartsAreWhatACollectorTakes() throws {
+    @Test func `Its parts are what a collector accepts`() throws {
         let part = try #require(stream(5).part(of: epoch, 3))
         #expect(
             part.first == 1 && part.last == 3 && part.records.count == 3 && part.totals.produced == 5
@@ -38,7 +38,7 @@ import WireModel
         #expect(slice.mark.number == 3 && slice.mark.stored == 3)
     }
 
-    @Test func aMarkWithItsOwnLinkRemovesWhatIsUpToIt() throws {
+    @Test func `A mark with its own link removes what is up to it`() throws {
         var stream = stream(5)
         let link = stream.held[2].link
         let result = stream.apply(answer(3, link))
@@ -49,7 +49,7 @@ import WireModel
         #expect(stream.part(of: epoch, 10)?.priorLink == link)
     }
 
-    @Test func anotherHistoryParts() {
+    @Test func `Another history diverges`() {
         var stream = stream(3)
         #expect(stream.apply(answer(2, .zero)).hasDiverged)
         #expect(stream.apply(answer(9, .zero)).hasDiverged)
@@ -58,7 +58,7 @@ import WireModel
         #expect(!stream.apply(answer(0, .zero, .damaged)).hasDiverged && stream.held.count == 3)
     }
 
-    @Test func theSameSeedMakesTheSameRecords() {
+    @Test func `The same seed makes the same records`() {
         var plan = FleetPlan(devices: 1, seconds: 60)
         plan.seed = 9
         var devices = [SimulatedDevice(0, plan: plan), SimulatedDevice(0, plan: plan)]
@@ -71,7 +71,7 @@ import WireModel
         #expect(other.disk.epoch != devices[0].disk.epoch)
     }
 
-    @Test func nobodyReachesTheCollectorDuringTheOutageAndAllDoAfterIt() {
+    @Test func `Nobody reaches the collector during the outage, and all do after it`() {
         var plan = FleetPlan(devices: 3, seconds: 90)
         plan.faults = []
         var devices = (0..<3).map { SimulatedDevice($0, plan: plan) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct GzipCodecTests {
     @Test(arguments: [0, 1, 2, 100, 32_767, 32_768, 32_769, 1_000_003], [0, 1, 6, 9])
-    func whatWentInComesOut(count: Int, level: Int) throws {
+    func `What went in comes out`(count: Int, level: Int) throws {
         let bytes = Samples.mixed(count)
         let compressed = try GzipCodec.compress(bytes, level: level)
         #expect(Array(compressed.prefix(2)) == [0x1F, 0x8B])
@@ -16,25 +16,25 @@ import Testing
         #expect(try compressed.withUnsafeBytes { try GzipCodec.decompress($0) } == bytes)
     }
 
-    @Test func aSliceOfDataIsReadAsTheSliceItIs() throws {
+    @Test func `A slice of data is read as the slice it is`() throws {
         let data = Data(Samples.mixed(5000))
         let slice = data[1000..<2000]
         let compressed = try GzipCodec.compress(slice)
         #expect(try GzipCodec.decompress((Data([9, 9]) + compressed)[2...]) == slice)
     }
 
-    @Test(arguments: [-1, 10, .max]) func anotherLevelIsRefused(level: Int) {
+    @Test(arguments: [-1, 10, .max]) func `Another level is refused`(level: Int) {
         #expect(#expect(throws: GzipError.self) { try GzipCodec.compress([1], level: level) }?.code == .misuse)
     }
 
-    @Test func theSameInputGivesTheSameBytes() throws {
+    @Test func `The same input gives the same bytes`() throws {
         let bytes = Samples.mixed(10_000)
         #expect(try GzipCodec.compress(bytes) == GzipCodec.compress(bytes))
         // No time and no name in the head.
         #expect(Array(try GzipCodec.compress(bytes).prefix(8)) == [0x1F, 0x8B, 8, 0, 0, 0, 0, 0])
     }
 
-    @Test func aKnownMemberOfAnotherProgramIsRead() throws {
+    @Test func `A known member of another program is read`() throws {
         // printf 'hello\n' | gzip -n
         let member: [UInt8] = [
             0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0xE7, 2, 0, 0x20, 0x30, 0x3A, 0x36, 6, 0,
@@ -43,7 +43,7 @@ import Testing
         #expect(try GzipCodec.decompress(member) == Array("hello\n".utf8))
     }
 
-    @Test func aMemberWithNameAndTimeIsRead() throws {
+    @Test func `A member with name and time is read`() throws {
         let plain = try GzipCodec.compress(Array("content".utf8))
         var member = plain
         member[3] = 8  // a name follows
@@ -52,7 +52,7 @@ import Testing
         #expect(try GzipCodec.decompress(member) == Array("content".utf8))
     }
 
-    @Test func endsInsideAMemberAreTruncatedAtEveryByte() throws {
+    @Test func `Ends inside a member are truncated at every byte`() throws {
         let member = try GzipCodec.compress(Samples.mixed(700))
         for length in 0..<member.count {
             let error = #expect(throws: GzipError.self, "\(length)") {
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func aFlippedBitIsAnErrorOrTheSameBytes() throws {
+    @Test func `A flipped bit is an error or the same bytes`() throws {
         let bytes = Samples.mixed(600)
         let member = try GzipCodec.compress(bytes)
         for index in member.indices {
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aWrongChecksumAndAWrongLengthAreCorrupt() throws {
+    @Test func `A wrong checksum and a wrong length are corrupt`() throws {
         let member = try GzipCodec.compress(Samples.mixed(600))
         for index in member.count - 8..<member.count {
             var damaged = member
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func membersOneAfterTheOtherAreOneStream() throws {
+    @Test func `Members one after the other are one stream`() throws {
         let (first, second) = (Samples.mixed(40_000), Samples.mixed(123))
         let stream = try GzipCodec.compress(first) + GzipCodec.compress([]) + GzipCodec.compress(second)
         #expect(try GzipCodec.decompress(stream) == first + second)
@@ -103,13 +103,13 @@ import Testing
     }
 
     @Test(arguments: [[0], [0, 0, 0, 0], [0x1F, 0x8C], [0x1E, 0x8B], Array("garbage".utf8)])
-    func anythingElseAfterAMemberIsGarbage(garbage: [UInt8]) throws {
+    func `Anything else after a member is garbage`(garbage: [UInt8]) throws {
         let stream = try GzipCodec.compress([1, 2, 3]) + garbage
         #expect(#expect(throws: GzipError.self) { try GzipCodec.decompress(stream) }?.code == .trailingGarbage)
     }
 
     @Test(arguments: ["not gzip at all", "\u{78}\u{5E}zlib, not gzip", "\u{1F}"])
-    func whatIsNotGzipIsTyped(text: String) {
+    func `What is not gzip is a typed error`(text: String) {
         let error = #expect(throws: GzipError.self) { try GzipCodec.decompress(Array(text.utf8)) }
         #expect(error?.code == (text.utf8.count == 1 ? .truncated : .corrupt))
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import Gzip
 
 @Suite struct GzipCompressorTests {
-    @Test(arguments: [1, 1000, 70_000]) func piecesGiveAStreamOfTheSameContent(pieces: Int) throws {
+    @Test(arguments: [1, 1000, 70_000]) func `Pieces give a stream of the same content`(pieces: Int) throws {
         let bytes = Samples.mixed(150_000)
         let compressor = try GzipCompressor()
         var result: [UInt8] = []
@@ -16,7 +16,7 @@ import Testing
         #expect(try result == GzipCodec.compress(bytes))
     }
 
-    @Test func oneCompressorServesManyBodiesAsIfNew() throws {
+    @Test func `One compressor serves many bodies as if it were new`() throws {
         let compressor = try GzipCompressor()
         for count in [0, 10, 50_000, 3] {
             let bytes = Samples.mixed(count)
@@ -24,14 +24,14 @@ import Testing
         }
     }
 
-    @Test func whatWasNotFinishedIsForgottenByTheNextBody() throws {
+    @Test func `What was not finished is forgotten by the next body`() throws {
         let compressor = try GzipCompressor()
         let bytes = Samples.mixed(5000)
         try bytes.withUnsafeBytes { try compressor.update($0) { _ in } }
         #expect(try compressor.compress([1, 2]) == GzipCodec.compress([1, 2]))
     }
 
-    @Test func feedingAfterTheEndBeginsAnotherMember() throws {
+    @Test func `Feeding after the end begins another member`() throws {
         let compressor = try GzipCompressor()
         var result: [UInt8] = []
         for bytes in [Samples.mixed(500), [], [9]] {
@@ -41,7 +41,7 @@ import Testing
         #expect(try GzipCodec.decompress(result) == Samples.mixed(500) + [9])
     }
 
-    @Test func afterAFlushAllThatWasFedCanBeRead() throws {
+    @Test func `After a flush, all that was fed can be read`() throws {
         let compressor = try GzipCompressor()
         let decompressor = try GzipDecompressor()
         var read: [UInt8] = []

@@ -18,7 +18,9 @@ import Testing
         return result
     }
 
-    @Test(arguments: [1, 2, 3, 7, 1000, 65_536]) func piecesOfAnySizeGiveTheSameAsAllAtOnce(pieces: Int) throws {
+    @Test(arguments: [1, 2, 3, 7, 1000, 65_536]) func `Pieces of any size give the same as all at once`(pieces: Int)
+        throws
+    {
         let bytes = Samples.mixed(90_000)
         let stream = try GzipCodec.compress(bytes) + GzipCodec.compress([5]) + GzipCodec.compress(bytes, level: 0)
         #expect(try feed(stream, pieces: pieces) == bytes + [5] + bytes)
@@ -31,7 +33,7 @@ import Testing
             #expect(throws: GzipError.self) { try feed(Array(stream.dropLast(3)), pieces: pieces) }?.code == .truncated)
     }
 
-    @Test func exactlyTheLimitIsAcceptedAndOneByteMoreIsNot() throws {
+    @Test func `Exactly the limit is accepted, and one byte more is not`() throws {
         for count in [0, 1, 32_767, 32_768, 32_769, 100_000] {
             let compressed = try GzipCodec.compress(Samples.mixed(count))
             #expect(try GzipCodec.decompress(compressed, limits: .init(maximumBytes: count)).count == count)
@@ -43,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func theLimitCountsAllMembersTogether() throws {
+    @Test func `The limit counts all members together`() throws {
         let member = try GzipCodec.compress(Samples.mixed(1000))
         #expect(try GzipCodec.decompress(member + member, limits: .init(maximumBytes: 2000)).count == 2000)
         let three = member + member + member
@@ -53,7 +55,7 @@ import Testing
         #expect(error?.code == .limitExceeded)
     }
 
-    @Test func aBombIsStoppedWhileItGrows() throws {
+    @Test func `A bomb is stopped while it grows`() throws {
         let compressor = try GzipCompressor(level: 9)
         var bomb: [UInt8] = []
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
@@ -81,14 +83,14 @@ import Testing
         #expect(produced <= 5 << 20)
     }
 
-    @Test func littleOutputMayHaveAnyRatio() throws {
+    @Test func `Little output may have any ratio`() throws {
         let zeros = [UInt8](repeating: 0, count: 64 << 10)
         #expect(try GzipCodec.decompress(GzipCodec.compress(zeros)) == zeros)
         let error = #expect(throws: GzipError.self) { try GzipCodec.decompress(GzipCodec.compress(zeros + zeros)) }
         #expect(error?.code == .ratioExceeded)
     }
 
-    @Test func aFailedOneStaysFailedUntilReset() throws {
+    @Test func `A failed decompressor stays failed until reset`() throws {
         let decompressor = try GzipDecompressor()
         let garbage: [UInt8] = [1, 2, 3, 4]
         let sound = try GzipCodec.compress([7, 8])
@@ -103,7 +105,7 @@ import Testing
         #expect(decompressor.bytesOut == 2 && decompressor.members == 1 && decompressor.bytesIn == sound.count)
     }
 
-    @Test func randomBytesNeverCrashIt() throws {
+    @Test func `Random bytes never crash it`() throws {
         var generator = SplitMix(state: 11)
         let sound = try GzipCodec.compress(Samples.mixed(3000))
         for round in 0..<2000 {

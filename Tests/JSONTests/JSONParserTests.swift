@@ -42,12 +42,12 @@ extension JSONValue {
         #"{"a": 1, "b": {"c": ["d", null, true]}, "": 0.25}"#, "\t{ \"a\" :\n[ 1 ,2 ] }\r\n",
     ]
 
-    @Test(arguments: documents) func itReadsWhatJSONDecoderReads(document: String) throws {
+    @Test(arguments: documents) func `It reads what JSONDecoder reads`(document: String) throws {
         let bytes = Data(document.utf8)
         #expect(try JSONValue(parsing: bytes) == JSONDecoder().decode(FoundationValue.self, from: bytes).value)
     }
 
-    @Test func whatIsCutAnywhereIsAFaultAndNothingElse() {
+    @Test func `JSON that is cut anywhere is a fault and nothing else`() {
         for document in Self.documents.filter({ $0.hasPrefix("[") || $0.hasPrefix("{") || $0.hasPrefix("\"") }) {
             let bytes = Data(document.utf8)
             for length in 0..<bytes.count {
@@ -59,7 +59,7 @@ extension JSONValue {
     }
 
     @Test(arguments: [#"{"a": 1, "a": 1}"#, #"{"b": [{"a": 1, "\u0061": 2}]}"#])
-    func aNameThatIsThereTwiceIsNamed(document: String) throws {
+    func `A name that is there twice is named`(document: String) throws {
         let fault = #expect(throws: JSONParser.Fault.self) { try JSONValue(parsing: Data(document.utf8)) }
         #expect(fault?.repeatedName == "a")
     }
@@ -72,11 +72,11 @@ extension JSONValue {
         #""\u+123""#,
         "tru e",
         "\u{FEFF}{}", "'a'", "{a: 1}", "[1] // one", "/* */ 1",
-    ]) func whatIsNoJSONIsAFault(document: String) {
+    ]) func `What is not JSON is a fault`(document: String) {
         #expect(throws: JSONParser.Fault.self) { try JSONValue(parsing: Data(document.utf8)) }
     }
 
-    @Test func whatIsNotUTF8IsSaidWhereItIs() throws {
+    @Test func `What is not UTF-8 is reported with its place`() throws {
         for bytes: [UInt8] in [[0xC0, 0x80], [0xED, 0xA0, 0x80], [0xFF], [0xE2, 0x82]] {
             let fault = #expect(throws: JSONParser.Fault.self) {
                 try JSONValue(parsing: Data([0x5B, 0x22] + bytes + [0x22, 0x5D]))
@@ -85,7 +85,7 @@ extension JSONValue {
         }
     }
 
-    @Test func everyLimitHoldsToTheLastOneAllowed() throws {
+    @Test func `Every limit holds to the last one allowed`() throws {
         func nested(_ depth: Int) -> Data {
             Data((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
         }
@@ -114,7 +114,7 @@ extension JSONValue {
     }
 
     /// What each byte of a hostile body costs, against a body of the same size that a person could have sent.
-    @Test func noBodyCostsMoreThanThreeTimesAnOrdinaryOne() throws {
+    @Test func `No body costs more than three times as much as an ordinary one`() throws {
         let size = 256 * 1024
         func repeated(_ unit: String, separator: String = "") -> String {
             Array(repeating: unit, count: size / (unit.utf8.count + separator.utf8.count)).joined(separator: separator)

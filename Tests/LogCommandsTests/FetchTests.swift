@@ -29,7 +29,7 @@ import WireModel
             .sorted()
     }
 
-    @Test func chunksAndManifestAreWritten() async throws {
+    @Test func `Chunks and manifest are written`() async throws {
         let run = try await fetch("--type", "application")
         #expect(run.status == 0, "\(run.errors)")
         let manifest = try manifest()
@@ -46,14 +46,14 @@ import WireModel
         #expect(manifest.chunks.first?.name.hasPrefix("ws1agent-dev-application-20261121T0000") == true)
     }
 
-    @Test func compressedChunksAreReadByZcat() async throws {
+    @Test func `Compressed chunks are read by zcat`() async throws {
         #expect(try await fetch("--gzip", "--ring", "--json").status == 0)
         let files = try manifest().chunks.map { folder.file("out/\($0.name)").path }
         let zcat = try await ProgramRun.of(files, program: URL(fileURLWithPath: "/bin/zcat"))
         #expect(zcat.output == folder.text(1, 2, 3, 4, 5))
     }
 
-    @Test func nothingIsOverwrittenUnlessForced() async throws {
+    @Test func `Nothing is overwritten unless forced`() async throws {
         #expect(try await fetch().status == 0)
         let again = try await fetch()
         #expect(again.status == 1)
@@ -61,7 +61,7 @@ import WireModel
         #expect(try await fetch("--force").status == 0)
     }
 
-    @Test func aDirectoryWithOtherFilesIsNotFilledUnlessForced() async throws {
+    @Test func `A directory with other files is not filled unless forced`() async throws {
         try FileManager.default.createDirectory(at: folder.file("out"), withIntermediateDirectories: false)
         try Data("x".utf8).write(to: folder.file("out/holiday.jpg"))
         let refused = try await fetch()
@@ -74,7 +74,7 @@ import WireModel
         #expect(forced.text.hasSuffix("in \(AbsolutePath.of(folder.file("out").path))\n"), "\(forced.text)")
     }
 
-    @Test func compressedTextGoesToANameThatSaysSo() async throws {
+    @Test func `Compressed text goes to a name that says so`() async throws {
         func write(_ name: String) async throws -> ProgramRun {
             try await ProgramRun.ws1log(["fetch", "--gzip", "--data", folder.path, "--output", folder.file(name).path])
         }
@@ -90,7 +90,7 @@ import WireModel
     }
 
     /// What an interruption leaves: the journal, some chunks whole, one damaged, one half-written.
-    @Test func anInterruptedFetchGoesOnWhereItWas() async throws {
+    @Test func `An interrupted fetch goes on where it was`() async throws {
         #expect(try await fetch("--gzip").status == 0)
         let manifest = try manifest()
         #expect(manifest.chunks.count == 3)
@@ -136,7 +136,7 @@ import WireModel
             } == [])
     }
 
-    @Test func withoutChunksLinesGoToStandardOutputOrAFile() async throws {
+    @Test func `Without chunks, lines go to standard output or a file`() async throws {
         let output = try await ProgramRun.ws1log(["fetch"], environment: ["WS1_DATA": folder.path])
         #expect(output.status == 0)
         #expect(output.output == folder.text(1, 2, 3, 5))
@@ -146,7 +146,7 @@ import WireModel
         #expect(try await ProgramRun.ws1log(["fetch", "--data", folder.path, "--output", file]).status == 1)
     }
 
-    @Test func aFilterIsAppliedBeforeCutting() async throws {
+    @Test func `A filter is applied before cutting`() async throws {
         let run = try await ProgramRun.ws1log(
             [
                 "fetch", "--data", folder.store.path, "--level", "warning", "--category", "app.*", "--type",
@@ -160,14 +160,14 @@ import WireModel
         #expect(!lines.isEmpty)
     }
 
-    @Test func anEmptyLogHasAManifestAndNoChunks() async throws {
+    @Test func `An empty log has a manifest and no chunks`() async throws {
         let run = try await fetch("--until", "2020-01-01")
         #expect(run.status == 0)
         #expect(try manifest().chunks.isEmpty)
         #expect(try chunkFiles().isEmpty)
     }
 
-    @Test func aDamagedSegmentFailsTheFetchAndTheRestIsThere() async throws {
+    @Test func `A damaged segment fails the fetch, and the rest is there`() async throws {
         let path = folder.store.path(SegmentName(ordinal: 1, kind: .application), .sealed)
         var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         bytes[bytes.count / 2] ^= 1
@@ -183,11 +183,11 @@ import WireModel
         ["fetch", "--since", "later"],
         ["tail", "-n", "-1", "--data", "/tmp"], ["delete", "--type", "all", "--since", "x"],
     ])
-    func wrongUsageEndsWith64(_ arguments: [String]) async throws {
+    func `Wrong usage ends with 64`(_ arguments: [String]) async throws {
         #expect(try await ProgramRun.ws1log(arguments).status == 64)
     }
 
-    @Test func aDirectoryWithoutAStoreIsSaid() async throws {
+    @Test func `A directory without a store is reported`() async throws {
         let run = try await ProgramRun.ws1log(["list", "--data", "/usr"])
         #expect(run.status == 1)
         #expect(run.errors.contains("check --data"))

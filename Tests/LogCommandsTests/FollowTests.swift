@@ -65,7 +65,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsLoggedLaterIsToldOnceWhoeverWritesAndSeals() async throws {
+    @Test func `What is logged later is reported once, whoever writes and seals`() async throws {
         let folder = try StoreFolder()
         let tail = try Tail(["-n", "2"], data: folder.path)
         let latest = String(decoding: folder.text(5), as: UTF8.self).split(separator: "\n").suffix(2).map(String.init)
@@ -90,7 +90,7 @@ import WireModel
         await third.close()
     }
 
-    @Test func aFilterHoldsForWhatComesToo() async throws {
+    @Test func `A filter also holds for what comes later`() async throws {
         let folder = try StoreFolder()
         let store = try LogStore(configuration(folder))
         store.error("the first needle", category: "app.x")

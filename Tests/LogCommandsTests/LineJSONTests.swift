@@ -21,7 +21,7 @@ import Testing
         #expect(throws: Never.self) { try JSONSerialization.jsonObject(with: Data(object.utf8)) }
     }
 
-    @Test func aLineOfAnotherFormHasItsTextAlone() {
+    @Test func `A line of another form has its text alone`() {
         #expect(LineJSON.shown("at 0x1 in main\n") == #"{"message":"at 0x1 in main"}"# + "\n")
         #expect(LineJSON.shown("") == #"{"message":""}"# + "\n")
     }

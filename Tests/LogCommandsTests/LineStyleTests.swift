@@ -11,17 +11,17 @@ import WireModel
         line.withUnsafeBytes { String(decoding: style.shown($0), as: UTF8.self) }
     }
 
-    @Test func plainLinesAreShownAsTheyAre() {
+    @Test func `Plain lines are shown as they are`() {
         #expect(shown(LineStyle(isColoured: false, isLocalTime: false), line) == String(decoding: line, as: UTF8.self))
     }
 
-    @Test func colourAddsNothingButColour() {
+    @Test func `Colour adds nothing but colour`() {
         let coloured = shown(LineStyle(isColoured: true, isLocalTime: false), line)
         #expect(coloured.contains("\u{1B}[31m"))
         #expect(coloured.replacing(/\u{1B}\[\d+m/, with: "") == String(decoding: line, as: UTF8.self))
     }
 
-    @Test func aLineThatIsNotOfTheFormIsShownAsItIs() {
+    @Test func `A line that is not of the form is shown as it is`() {
         #expect(shown(LineStyle(isColoured: true, isLocalTime: true), Array("odd\n".utf8)) == "odd\n")
     }
 
@@ -31,7 +31,7 @@ import WireModel
         ("E 5000042 app a\rb\u{7F}\u{9B}c\u{8}", #"E 5000042 app a\u{D}b\u{7F}\u{9B}c\u{8}"#),
         ("E 5000042 app grüße 😀\ta=b", "E 5000042 app grüße 😀\ta=b"),
     ])
-    func nothingOfALineSteersATerminal(_ logged: String, _ shownThere: String) {
+    func `Nothing of a line steers a terminal`(_ logged: String, _ shownThere: String) {
         let line = Array("2026-11-21T23:51:28.123456Z \(logged)\n".utf8)
         let plain = LineStyle(isColoured: false, isLocalTime: false, isForTerminal: true)
         #expect(shown(plain, line) == "2026-11-21T23:51:28.123456Z \(shownThere)\n")
@@ -67,7 +67,7 @@ import WireModel
             shown(LineStyle(isColoured: true, isLocalTime: false), line).contains(logged.split(separator: "\t").last!))
     }
 
-    @Test func aTimeOnATerminalIsLocalWithItsOffset() {
+    @Test func `A time on a terminal is local with its offset`() {
         let time: Int64 = 1_795_305_088_123_456
         let local = LineStyle.localTime(time)
         #expect(local.wholeMatch(of: /2026-11-2\dT\d\d:\d\d:\d\d\.123[+-]\d\d:\d\d/) != nil, "\(local)")
@@ -78,7 +78,7 @@ import WireModel
         }
     }
 
-    @Test func bytesThatAreNoUTF8AreNoControlCharactersOnATerminal() {
+    @Test func `Bytes that are not UTF-8 are no control characters on a terminal`() {
         let style = LineStyle(isColoured: false, isLocalTime: false, isForTerminal: true)
         #expect(shown(style, [0x61, 0x9B, 0x62, 0x0A]) == "a\u{FFFD}b\n")
     }

@@ -12,7 +12,7 @@ struct LnavTests {
     private static let format = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Tools/packaging/lnav/ws1log.json")
 
-    @Test func ourLinesAreReadByField() async throws {
+    @Test func `Our lines are read by field`() async throws {
         let folder = try StoreFolder()
         let environment = ["HOME": folder.path, "TERM": "dumb"]
         #expect(

@@ -19,13 +19,13 @@ import WireModel
             (nil, [], [:], nil),
             ("/d", ["--device"], [:], nil), ("/d", [], both, .store),
         ] as [(String?, [String], [String: String], LogPlace?)])
-    func flagsBeatTheEnvironment(
+    func `Flags override the environment`(
         _ data: String?, _ remote: [String], _ environment: [String: String], _ place: LogPlace?
     ) {
         #expect((try? LogPlace(data: data, remote: remote, environment: environment)) == place)
     }
 
-    @Test func aTokenIsReadAndNeverShown() throws {
+    @Test func `A token is read and never shown`() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("token-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data("from-file\n".utf8).write(to: URL(fileURLWithPath: path))
@@ -55,7 +55,9 @@ import WireModel
             ([(1, 1...100), (2, 5...6), (3, 50...120)], [["1", "2", "3"]]),
             ([(1, 1...10), (2, 1...10)], [["1", "2"]]), ([], []),
         ] as [([(Int, ClosedRange<UInt64>)], [[String]])])
-    func chunksThatMayHoldTheSameLinesAreReadTogether(_ chunks: [(Int, ClosedRange<UInt64>)], _ expected: [[String]])
+    func `Chunks that may hold the same lines are read together`(
+        _ chunks: [(Int, ClosedRange<UInt64>)], _ expected: [[String]]
+    )
         throws
     {
         let sections = RemoteSection.sections(of: try chunks.map { try Self.chunk($0.0, $0.1) }, LogFilter())
@@ -63,7 +65,7 @@ import WireModel
         #expect(sections.allSatisfy { ($0.proof != nil) == ($0.ids.count == 1) })
     }
 
-    @Test func logsOfOtherProgramsTypesAndEpochsShareNoLine() throws {
+    @Test func `Logs of other programs, types and epochs share no line`() throws {
         let chunks = [
             try Self.chunk(1, 1...10, type: "crash"),
             try Self.chunk(2, 1...10, epoch: "ffffffff-0000-4000-8000-000000000000"),
@@ -86,7 +88,7 @@ import WireModel
         return try JSONDecoder().decode(ChunkView.self, from: Data(json.utf8))
     }
 
-    @Test func everyStateOfARequestHasAMeaning() throws {
+    @Test func `Every state of a request has a meaning`() throws {
         func standing(_ state: String) throws -> RequestStanding {
             let json = """
                 {"id":"i","device":"d","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why",\
@@ -109,7 +111,7 @@ import WireModel
     @Test(
         arguments: [("90s", 90), ("15m", 900), ("2h", 7200), ("0s", nil), ("2026-11-21", nil), ("x", nil)]
             as [(String, Int64?)])
-    func spansAreRead(_ text: String, _ seconds: Int64?) {
+    func `Spans are read`(_ text: String, _ seconds: Int64?) {
         #expect(SpanArgument(argument: text)?.seconds == seconds)
     }
 
@@ -117,7 +119,7 @@ import WireModel
         (TransportError.Code.timedOut, Int32(75)), (.nameResolution, 75), (.connectionClosed, 75), (.tls, 1),
         (.responseTooLarge, 1),
     ])
-    func aNetworkThatFailsIsTriedAgain(_ code: TransportError.Code, _ exit: Int32) {
+    func `A network that fails is tried again`(_ code: TransportError.Code, _ exit: Int32) {
         #expect(CommandError(CollectorClientError(TransportError(code, "m"), peer: "p")).exitCode == exit)
     }
 }

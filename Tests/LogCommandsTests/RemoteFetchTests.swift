@@ -54,7 +54,7 @@ import WireModel
         return all
     }
 
-    @Test func chunksOfTheCollectorAreCutAtLineEndsIntoFiles() async throws {
+    @Test func `Chunks of the collector are cut at line ends into files`() async throws {
         let script = RemoteScript(chunks: 3, bytes: 3_000_000)
         try await serving({ head, _ in script.answer(head) }) { server in
             let fetch = try await fetch(server, "--json")
@@ -81,7 +81,7 @@ import WireModel
         }
     }
 
-    @Test func withoutADeviceTheLogsOfAnApplicationAreFetchedAndShown() async throws {
+    @Test func `Without a device, the logs of an application are fetched and shown`() async throws {
         let script = RemoteScript(chunks: 2, bytes: 1000)
         try await serving({ head, _ in script.answer(head) }) { server in
             func run(_ arguments: String...) async throws -> ProgramRun {
@@ -108,7 +108,7 @@ import WireModel
         }
     }
 
-    @Test func aDirectoryWithOtherFilesIsNotFilledUnlessForced() async throws {
+    @Test func `A directory with other files is not filled unless forced`() async throws {
         let script = RemoteScript(chunks: 1, bytes: 1000)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         try Data("x".utf8).write(to: folder.appendingPathComponent("holiday.jpg"))
@@ -124,7 +124,7 @@ import WireModel
         }
     }
 
-    @Test func anInterruptedFetchGoesOnAndNoByteIsMissingOrTwice() async throws {
+    @Test func `An interrupted fetch goes on, and no byte is missing or doubled`() async throws {
         let script = RemoteScript(chunks: 3, bytes: 3_000_000)
         // The list, two chunks, and the third breaks off.
         try await serving({ head, count in
@@ -153,7 +153,7 @@ import WireModel
         }
     }
 
-    @Test func aFileThatWasDamagedMeanwhileIsFetchedAgain() async throws {
+    @Test func `A file that was damaged meanwhile is fetched again`() async throws {
         let script = RemoteScript(chunks: 3, bytes: 3_000_000)
         try await serving({ head, count in
             var answer = script.answer(head)
@@ -167,7 +167,7 @@ import WireModel
         }
     }
 
-    @Test func textOfAnotherDigestIsLeftOutAndSaid() async throws {
+    @Test func `Text of another digest is left out and reported`() async throws {
         let script = RemoteScript(chunks: 3, bytes: 100_000)
         let wrong = String(repeating: "0", count: 64)
         try await serving({ head, _ in
@@ -185,7 +185,7 @@ import WireModel
         }
     }
 
-    @Test func aWholeLogIsFoundWhole() async throws {
+    @Test func `A whole log is found whole`() async throws {
         let script = RemoteScript(chunks: 2, bytes: 10_000)
         try await serving({ head, _ in script.answer(head) }) { server in
             let verify = try await run(server, ["verify", "--json"])
@@ -196,7 +196,7 @@ import WireModel
         }
     }
 
-    @Test func anAnswerThatBreaksOffEndsWith75() async throws {
+    @Test func `An answer that breaks off ends with 75`() async throws {
         let script = RemoteScript(chunks: 1, bytes: 500_000)
         try await serving({ head, _ in
             var answer = script.answer(head)
@@ -211,7 +211,7 @@ import WireModel
         }
     }
 
-    @Test func aContentThatWasChangedOnTheWayIsNotTaken() async throws {
+    @Test func `Content that was changed on the way is not accepted`() async throws {
         let script = RemoteScript(chunks: 1, bytes: 50_000)
         try await serving({ head, _ in
             var answer = script.answer(head)
@@ -230,7 +230,9 @@ import WireModel
         (302, ["Location": "http://portal.example/login"], 75, "portal.example"),
         (404, [:], 75, "no collector"), (503, ["Retry-After": "30"], 75, "30 s"), (502, [:], 75, "no collector"),
     ])
-    func whatIsNoCollectorIsSaid(_ status: Int, _ headers: [String: String], _ code: Int32, _ words: String)
+    func `What is not a collector is reported`(
+        _ status: Int, _ headers: [String: String], _ code: Int32, _ words: String
+    )
         async throws
     {
         let answer = ScriptedCollector.Answer(status: status, headers: headers, body: Data("<html>Sign in</html>".utf8))
@@ -250,7 +252,7 @@ import WireModel
             (429, "busy", ["Retry-After": "300"], 75, "300 s"), (401, "credential-unknown", [:], 1, "--token-file"),
             (403, "forbidden", [:], 1, "administrator"), (404, "not-found", [:], 1, "HTTP 404 not-found: why it is"),
         ] as [(Int, String, [String: String], Int32, String)])
-    func problemsAreSaidWithTheirCode(
+    func `Problems are reported with their code`(
         _ status: Int, _ code: String, _ headers: [String: String], _ exit: Int32, _ words: String
     )
         async throws
@@ -265,7 +267,7 @@ import WireModel
     }
 
     /// The list, and each section once, are refused first.
-    @Test func whatABusyCollectorRefusesIsAskedAgain() async throws {
+    @Test func `What a busy collector refuses is asked again`() async throws {
         let script = RemoteScript(chunks: 2, bytes: 20_000)
         try await serving({ head, count in
             count.isMultiple(of: 2)
@@ -277,7 +279,7 @@ import WireModel
         }
     }
 
-    @Test func aRequestIsFollowedAndWhatItBroughtIsFetched() async throws {
+    @Test func `A request is followed, and what it brought is fetched`() async throws {
         let script = RemoteScript(chunks: 2, bytes: 20_000)
         let id = "33333333-3333-4333-8333-333333333333"
         @Sendable func command(_ state: String) -> String {
@@ -314,7 +316,7 @@ import WireModel
 
     /// Without a device, an application or an organization is asked, as a job.
     @Test(arguments: [["--app", "com.example.till"], ["--organization", "west"]])
-    func manyDevicesAreAskedAsAJobAfterAConfirmation(whose: [String]) async throws {
+    func `Many devices are asked as a job after a confirmation`(whose: [String]) async throws {
         let job = "44444444-4444-4444-8444-444444444444"
         try await serving({ _, count in
             .json(count.isMultiple(of: 2) ? #"{"devices":3,"confirm":"c"}"# : #"{"devices":3,"id":"\#(job)"}"#)
@@ -337,7 +339,7 @@ import WireModel
         }
     }
 
-    @Test func anIdleDeviceIsExpectedByItsBeaconIntervalAndWithin15Minutes() {
+    @Test func `An idle device is expected by its beacon interval and within 15 minutes`() {
         let now = RemoteScript.time
         func text(_ secondsAgo: Int64?, beaconSeconds: Int64?) -> String {
             DeviceExpectation(lastSeen: secondsAgo.map { now - $0 * 1_000_000 }, beaconSeconds: beaconSeconds).text(
@@ -353,7 +355,7 @@ import WireModel
     }
 
     /// The interruption comes while the second look is answered, so that it meets the wait.
-    @Test func anInterruptionLeavesTheRequestAndSaysHowToGoOn() async throws {
+    @Test func `An interruption leaves the request and says how to go on`() async throws {
         let id = "33333333-3333-4333-8333-333333333333"
         let answer = ScriptedCollector.Answer.json(
             """
@@ -386,7 +388,7 @@ import WireModel
     @Test(
         arguments: [("failed", 1, "failed: no room"), ("expired", 1, "expired"), ("running", 75, "--id 33333333")]
             as [(String, Int32, String)])
-    func theEndOfARequestIsTheExitCode(_ state: String, _ exit: Int32, _ words: String) async throws {
+    func `The end of a request is the exit code`(_ state: String, _ exit: Int32, _ words: String) async throws {
         let answer = ScriptedCollector.Answer.json(
             """
             {"id":"33333333-3333-4333-8333-333333333333","device":"\(RemoteScript.device)","kind":"request-logs",\
@@ -410,7 +412,7 @@ import WireModel
         ["request", "--mode", "capture"], ["request", "--seconds", "5"], ["request", "--id", "x"],
         ["request", "--output", "d"],
     ])
-    func wrongUsageEndsWith64(_ arguments: [String]) async throws {
+    func `Wrong usage ends with 64`(_ arguments: [String]) async throws {
         #expect(try await ProgramRun.ws1log(arguments, environment: ["WS1_TOKEN": "t"]).status == 64)
     }
 }

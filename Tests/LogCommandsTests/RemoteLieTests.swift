@@ -14,7 +14,7 @@ import WireModel
         #""levels":{"error":18446744073709551615,"warning":18446744073709551615,"information":3,"verbose":0}"#,
         #""levels":{"error":1000000,"warning":0,"information":0,"verbose":0}"#,
     ])
-    func sizesThatNoChunkHasAreRefused(_ lie: String) async throws {
+    func `Sizes that no chunk has are refused`(_ lie: String) async throws {
         let script = RemoteScript(chunks: 2, bytes: 10_000)
         let field = String(lie.prefix { $0 != ":" })
         let list = script.list().replacing(try Regex("\(field):(-?[0-9]+|\\{[^}]*\\})"), with: lie)

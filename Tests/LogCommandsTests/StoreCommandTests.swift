@@ -19,25 +19,25 @@ import WireModel
     private func lines(_ data: Data) -> [Data] { data.split(separator: UInt8(ascii: "\n")).map { Data($0) } }
 
     /// Segments in the sample follow each other in time, so merged order is byte order.
-    @Test func showPrintsLinesByTime() async throws {
+    @Test func `Show prints lines by time`() async throws {
         #expect(try await run("show").output == folder.text(1, 2, 3, 5))
         #expect(try await run("show", "--ring").output == folder.text(1, 2, 3, 4, 5))
     }
 
-    @Test func tailPrintsTheLatestLines() async throws {
+    @Test func `Tail prints the latest lines`() async throws {
         let all = lines(folder.text(1, 2, 3, 5))
         for count in [0, 1, 10, 500] {
             #expect(lines(try await run("tail", "-n", "\(count)").output) == all.suffix(count))
         }
     }
 
-    @Test func colourIsForTerminalsUnlessAskedFor() async throws {
+    @Test func `Colour is for terminals unless asked for`() async throws {
         #expect(!(try await run("tail").output.contains(0x1B)))
         #expect(try await run("tail", "--color").output.contains(0x1B))
         #expect(!(try await run("tail", environment: ["NO_COLOR": "1"]).output.contains(0x1B)))
     }
 
-    @Test func listShowsEverySegment() async throws {
+    @Test func `List shows every segment`() async throws {
         let segments = try JSONDecoder().decode(
             [ListCommand.Segment].self, from: try await run("list", "--json").output)
         #expect(segments.map(\.kind) == ["application", "application", "crash", "ring", "application"])
@@ -46,7 +46,7 @@ import WireModel
         #expect(try await run("list").text.split(separator: "\n").count == 6)
     }
 
-    @Test func eachCommandCanBeAboutOneApplication() async throws {
+    @Test func `Each command can be about one application`() async throws {
         let visitor = try LogVisitor(
             {
                 var configuration = LogStore.Configuration(directory: folder.store.path, applicationName: "t")
@@ -73,7 +73,7 @@ import WireModel
         #expect(ids.status == 64 && ids.errors.contains("--collector"))
     }
 
-    @Test func statsCountByLevelTypeAndCategory() async throws {
+    @Test func `Stats count by level, type and category`() async throws {
         let statistics = try JSONDecoder().decode(
             StatsCommand.Statistics.self, from: try await run("stats", "--json", "--ring").output)
         let all = lines(folder.text(1, 2, 3, 4, 5))
@@ -84,7 +84,7 @@ import WireModel
         #expect(try await run("stats").text.contains("app.network"))
     }
 
-    @Test func verifyFindsNothingInAWholeStore() async throws {
+    @Test func `Verify finds nothing in a whole store`() async throws {
         let run = try await run("verify", "--json")
         #expect(run.status == 0, "\(run.text)")
         let result = try JSONDecoder().decode(VerifyCommand.Result.self, from: run.output)
@@ -97,7 +97,7 @@ import WireModel
     }
 
     @Test(arguments: Damage.allCases)
-    func verifyNamesWhatIsDamaged(_ damage: Damage) async throws {
+    func `Verify names what is damaged`(_ damage: Damage) async throws {
         let name = SegmentName(ordinal: 2, kind: .application)
         let active = SegmentName(ordinal: 5, kind: .application)
         func change(_ file: String, _ body: (inout Data) -> Void) throws {
@@ -137,7 +137,7 @@ import WireModel
         #expect(run.text.contains("damaged  \(file)"), "\(run.text)")
     }
 
-    @Test func verifyNamesTheFirstOddLinesAndCountsTheRest() async throws {
+    @Test func `Verify names the first odd lines and counts the rest`() async throws {
         let name = SegmentName(ordinal: 5, kind: .application)
         let path = folder.store.path(name, .text)
         let count = 5000
@@ -150,7 +150,7 @@ import WireModel
         #expect(damaged.last?.contains("\(count) lines in all") == true)
     }
 
-    @Test func linesArePrintedAsJSON() async throws {
+    @Test func `Lines are printed as JSON`() async throws {
         struct Line: Decodable, Equatable {
             var time: String
             var level: String
@@ -172,7 +172,7 @@ import WireModel
         }
     }
 
-    @Test func deleteTakesSealedSegmentsAndCountsThem() async throws {
+    @Test func `Delete removes sealed segments and counts them`() async throws {
         let refused = try await run("delete", "--type", "crash")
         #expect(refused.status == 64)
         #expect(refused.errors.contains("--yes"))

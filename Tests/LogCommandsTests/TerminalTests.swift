@@ -33,7 +33,7 @@ import WireModel
         return shown
     }
 
-    @Test func linesAreColouredByLevelAndInLocalTime() async throws {
+    @Test func `Lines are coloured by level and in local time`() async throws {
         let shown = try await run(["show"], terminalIs: STDOUT_FILENO)
         let lines = shown.components(separatedBy: "\r\n").filter { !$0.isEmpty }
         #expect(lines.count == folder.text(1, 2, 3, 5).count { $0 == UInt8(ascii: "\n") })
@@ -56,7 +56,7 @@ import WireModel
         }
     }
 
-    @Test func whoWantsNoColourHasNone() async throws {
+    @Test func `Whoever wants no colour gets none`() async throws {
         for arguments in [["tail", "--no-color", "--utc"], ["tail", "--utc"]] {
             let shown = try await run(
                 arguments, terminalIs: STDOUT_FILENO, environment: arguments.count == 2 ? ["NO_COLOR": "1"] : [:])
@@ -65,7 +65,7 @@ import WireModel
         }
     }
 
-    @Test func longWorkShowsHowFarItIsAndCleansUpBehindItself() async throws {
+    @Test func `Long work shows how far it is and cleans up behind itself`() async throws {
         let output = folder.path + "/chunks"
         let shown = try await run(["fetch", "--chunks", "--output", output], terminalIs: STDERR_FILENO)
         #expect(shown.contains("[##############################] "), "\(shown.debugDescription)")

@@ -13,7 +13,7 @@ import WireModel
         ("2026-11-21T18:21:28.25-05:30", "2026-11-21T23:51:28.250000Z"), ("2026-11-21", "2026-11-21T00:00:00.000000Z"),
         ("2026-11-21 23:51:28", "2026-11-21T23:51:28.000000Z"),
     ])
-    func timesAreRead(_ given: String, _ expected: String) throws {
+    func `Times are read`(_ given: String, _ expected: String) throws {
         let time = try #require(TimeArgument(argument: given))
         #expect(Timestamp.text(time.microseconds(now: 0)) == expected)
     }
@@ -21,7 +21,7 @@ import WireModel
     @Test(
         arguments: [("90s", 90), ("15m", 900), ("2h", 7200), ("3d", 259_200), ("1w", 604_800), ("0s", 0)]
             as [(String, Int64)])
-    func agoIsCountedFromNow(_ given: String, _ seconds: Int64) throws {
+    func `Ago is counted from now`(_ given: String, _ seconds: Int64) throws {
         let now: Int64 = 1_795_219_200_000_000
         #expect(try #require(TimeArgument(argument: given)).microseconds(now: now) == now - seconds * 1_000_000)
     }
@@ -31,7 +31,7 @@ import WireModel
         "2026-11-21T23:51:28.Z",
         "2026-11-21T23:51:28+1:00", "yesterday", "2026-11-21T23:51:28.1.2Z", "é",
     ])
-    func otherTextIsRefused(_ given: String) {
+    func `Other text is refused`(_ given: String) {
         #expect(TimeArgument(argument: given) == nil)
     }
 }

@@ -20,7 +20,7 @@ import WireModel
 
     private func written() throws -> WrittenLog { try WrittenLog(temporary.directory) }
 
-    @Test func aLineHasWhatTheCallSaid() async throws {
+    @Test func `A line has what the call said`() async throws {
         let before = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let store = try store()
         store.warning("low on paper", category: "printer", metadata: ["tray": "2", "level": "a b=c"])
@@ -37,7 +37,7 @@ import WireModel
         await store.close()
     }
 
-    @Test func anErrorIsInTheFileWhenTheCallReturnsWithAllThatCameBefore() async throws {
+    @Test func `An error is in the file when the call returns with all that came before`() async throws {
         let store = try store()
         store.information("before")
         #expect(try written().lines.isEmpty)
@@ -46,14 +46,14 @@ import WireModel
         await store.close()
     }
 
-    @Test func withoutAFlushIntervalEveryLineIsInTheFileWhenTheCallReturns() async throws {
+    @Test func `Without a flush interval, every line is in the file when the call returns`() async throws {
         let store = try store { $0.flushInterval = .zero }
         store.information("now")
         #expect(try written().lines.map(\.message) == ["now"])
         await store.close()
     }
 
-    @Test func linesAreWrittenWithoutBeingAskedFor() async throws {
+    @Test func `Lines are written without being asked for`() async throws {
         let store = try store { $0.flushInterval = .milliseconds(10) }
         store.information("by itself")
         while try written().lines.isEmpty {
@@ -68,7 +68,7 @@ import WireModel
         await store.close()
     }
 
-    @Test func aLevelThatIsFilteredOutCostsNoMessage() async throws {
+    @Test func `A message whose level is filtered out costs nothing`() async throws {
         let store = try store { $0.level = .warning }
         var asked = 0
         func message() -> String {
@@ -88,7 +88,7 @@ import WireModel
         await store.close()
     }
 
-    @Test func whatIsMoreVerboseThanTheLevelGoesToTheRing() async throws {
+    @Test func `What is more verbose than the level goes to the ring`() async throws {
         let store = try store { $0.ringBytes = 1_000_000 }
         store.verbose("a step")
         store.information("ordinary")
@@ -103,7 +103,7 @@ import WireModel
         await store.close()
     }
 
-    @Test func aCleanStopSealsAndTheNextStartGoesOnInANewSegment() async throws {
+    @Test func `A clean stop seals, and the next start goes on in a new segment`() async throws {
         for run in 1...3 {
             let store = try store()
             store.information("run \(run)")
@@ -119,7 +119,7 @@ import WireModel
     }
 
     /// On a busy machine, the thread of low priority that seals gets its turn after the store was closed.
-    @Test func aClosedStoreTakesNoSegmentFromTheNextOne() async throws {
+    @Test func `A closed store takes no segment from the next one`() async throws {
         let isOver = Atomic(false)
         for _ in 0..<ProcessInfo.processInfo.activeProcessorCount {
             Thread.detachNewThread { while !isOver.load(ordering: .relaxed) {} }
@@ -133,7 +133,7 @@ import WireModel
         }
     }
 
-    @Test func aStoreThatIsOnlyLetGoWritesWhatWaits() async throws {
+    @Test func `A store that is only let go writes what waits`() async throws {
         do { try store().information("let go") }
         while try written().lines.isEmpty {
             try Task.checkCancellation()
@@ -141,7 +141,7 @@ import WireModel
         }
     }
 
-    @Test func segmentsAreFullAtFiveMillionBytesAndAllLinesAreThere() async throws {
+    @Test func `Segments are full at five million bytes, and all lines are there`() async throws {
         let store = try store { $0.level = .verbose }
         let text = String(repeating: "0123456789", count: 400)
         for _ in 1...3000 { store.information(text) }
@@ -151,7 +151,7 @@ import WireModel
         #expect(store.status.written.information == 3000)
     }
 
-    @Test func fourThreadsLoseNothingBelowTheMemoryLimit() async throws {
+    @Test func `Four threads lose nothing below the memory limit`() async throws {
         let store = try store { $0.flushInterval = .milliseconds(5) }
         await withTaskGroup { group in
             for thread in 0..<4 {
@@ -172,7 +172,7 @@ import WireModel
         #expect(store.status.dropped.isEmpty)
     }
 
-    @Test func settingsOutOfRangeAreRefused() throws {
+    @Test func `Settings out of range are refused`() throws {
         let changes: [(inout LogStore.Configuration) -> Void] = [
             { $0.directory = "" }, { $0.applicationName = "" }, { $0.flushInterval = .seconds(61) },
             { $0.flushInterval = .seconds(-1) },

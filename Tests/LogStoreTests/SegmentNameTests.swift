@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct SegmentNameTests {
     @Test(arguments: SegmentName.Kind.allCases, SegmentName.Part.allCases)
-    func everyNameIsReadBack(_ kind: SegmentName.Kind, _ part: SegmentName.Part) throws {
+    func `Every name is read back`(_ kind: SegmentName.Kind, _ part: SegmentName.Part) throws {
         for ordinal: UInt64 in [1, 42, 9_999_999_999, 12_345_678_901] {
             for application in ["", "com.example.kiosk", "a-b_c.log", "x.log.gz", "ä/b c%2f", ".index"] {
                 let name = SegmentName(ordinal: ordinal, kind: kind, application: application)
@@ -27,11 +27,11 @@ import Testing
         "0000000005-application-%2.log", "0000000005-application-%2F.log", "0000000005-application-%41.log",
         "0000000005-application-%ff.log", "20261126061336-application.log", "18446744073709551615-application.log",
     ])
-    func otherNamesAreNotTaken(_ file: String) {
+    func `Other names are not accepted`(_ file: String) {
         #expect(SegmentName.read(file) == nil)
     }
 
-    @Test func namesSortByOrdinal() {
+    @Test func `Names sort by ordinal`() {
         let files = [3, 10, 2_000_000_000].map { SegmentName(ordinal: $0, kind: .application).file(.text) }
         #expect(files == files.sorted())
     }

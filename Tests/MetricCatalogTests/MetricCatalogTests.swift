@@ -10,8 +10,8 @@ struct MetricCatalogTests {
         Sample.metricCatalog.map(\.metric)
     }
 
-    @Test("metrics of one name agree on unit, kind and description, and names are well formed")
-    func consistent() {
+    @Test
+    func `metrics of one name agree on unit, kind and description, and names are well formed`() {
         let all = WireRecordKind.allCases.compactMap(\.catalogedSample).flatMap { Self.metrics($0) }
         #expect(Set(all).count > 80)
         for (name, metrics) in Dictionary(grouping: all, by: \.name) {
@@ -92,8 +92,8 @@ struct MetricCatalogTests {
         return sample
     }
 
-    @Test("a full sample gives one point for each field and state; one that holds nothing gives none but the uptime")
-    func points() {
+    @Test
+    func `a full sample gives one point for each field and state; one that holds nothing gives none but the uptime`() {
         let points = WireSystemSample.metricCatalog.map { ($0.field, $0.points(of: Self.full()).count) }
         #expect(points.filter { $0.1 > 0 }.count >= 89)
         for (field, count) in points { #expect(count <= (field == "power.state" ? 3 : 1), "\(field)") }
@@ -101,7 +101,6 @@ struct MetricCatalogTests {
     }
 
     @Test(
-        "values are in the unit their metric says",
         arguments: [
             ("cpu.user", 0.25, ["cpu.mode": "user"]),
             ("cores.io_wait", 0.0001, ["cpu.mode": "iowait", "cpu.logical_number": 3]),
@@ -131,15 +130,15 @@ struct MetricCatalogTests {
             ("self.cpu_time_microseconds", 0.76, [:]),
             ("self.slowdown.factor", 2.5, ["ws1.budget": "cpu"]),
         ] as [(String, Double, MetricAttributes)])
-    func units(field: String, value: Double, attributes: MetricAttributes) throws {
+    func `values are in the unit their metric says`(field: String, value: Double, attributes: MetricAttributes) throws {
         let entry = try #require(WireSystemSample.metricCatalog.first { $0.field == field })
         let point = try #require(entry.points(of: Self.full()).first)
         #expect(abs(point.value - value) < 1e-9)
         #expect(point.attributes == attributes)
     }
 
-    @Test("of the battery's states the present one is 1, the others 0, and none is told where it is unknown")
-    func states() {
+    @Test
+    func `of the battery's states the present one is 1, the others 0, and none is told where it is unknown`() {
         let states = Self.values(MetricCatalog.points(of: Self.full()), "hw.status")
         #expect(
             states == [
@@ -152,8 +151,8 @@ struct MetricCatalogTests {
         #expect(Self.values(MetricCatalog.points(of: sample), "hw.status").isEmpty)
     }
 
-    @Test("a number that is an attribute is a number in JSON, and its text in a filter")
-    func attributeTypes() throws {
+    @Test
+    func `a number that is an attribute is a number in JSON, and its text in a filter`() throws {
         let attributes: MetricAttributes = ["cpu.logical_number": 3, "cpu.mode": "user", "flag": true]
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -162,8 +161,8 @@ struct MetricCatalogTests {
         #expect(attributes.mapValues(\.description) == ["cpu.logical_number": "3", "cpu.mode": "user", "flag": "true"])
     }
 
-    @Test("one metric can be asked for by name, and the cores have one of their own")
-    func byName() {
+    @Test
+    func `one metric can be asked for by name, and the cores have one of their own`() {
         for metric in ["system.cpu.utilization", "ws1.system.core.utilization"] {
             #expect(MetricCatalog.points(of: Self.full(), metric: metric).count == 8)
         }
@@ -176,8 +175,8 @@ struct MetricCatalogTests {
         }
     }
 
-    @Test("network data gives totals per interface and class, and increases under names of their own")
-    func network() {
+    @Test
+    func `network data gives totals per interface and class, and increases under names of their own`() {
         var sample = WireNetworkDataSample()
         var interface = WireInterfaceData()
         interface.name = "wlan0"
@@ -209,8 +208,8 @@ struct MetricCatalogTests {
         #expect(Self.values(MetricCatalog.points(of: sample), "ws1.network.roaming") == ["0.0 "])
     }
 
-    @Test("adapters, radios, positions and the application's use are in the units their metrics say")
-    func others() {
+    @Test
+    func `adapters, radios, positions and the application's use are in the units their metrics say`() {
         var adapters = WireNetworkAdapterSample()
         var adapter = WireNetworkAdapter()
         adapter.name = "eno1"
@@ -244,8 +243,8 @@ struct MetricCatalogTests {
         #expect(MetricCatalog.points(of: WireGPSSample()).isEmpty)
     }
 
-    @Test("one call gives the points of a stored sample of any kind, a custom one's under its own names")
-    func stored() throws {
+    @Test
+    func `one call gives the points of a stored sample of any kind, a custom one's under its own names`() throws {
         var custom = WireCustomSample()
         for value: WireValue.OneOf_Value in [.integer(3), .real(0.5), .boolean(true), .text("x"), .date(1)] {
             var measurement = WireMeasurement()

@@ -12,7 +12,7 @@ import WireModel
         try XMLElement(Array(text.utf8), limits: limits)
     }
 
-    @Test func elementsAndTextAreRead() throws {
+    @Test func `Elements and text are read`() throws {
         let root = try Self.read(
             "\u{FEFF}<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<R xmlns='http://x/?a>b'><A>1&lt;2 &amp;&#x20;&#252;</A><B/><A>x</A></R>\n"
         )
@@ -27,11 +27,11 @@ import WireModel
         "< a/>",
         "<a></a", "<\u{FC}/>",
     ])
-    func nothingElseIsTaken(_ text: String) {
+    func `Nothing else is accepted`(_ text: String) {
         #expect(throws: XMLElement.Fault.self) { try Self.read(text) }
     }
 
-    @Test func everyCutOfADocumentIsRefused() throws {
+    @Test func `Every cut of a document is refused`() throws {
         let whole = "<?xml version=\"1.0\"?><R a=\"b\"><A>1&amp;2</A><B/></R>"
         _ = try Self.read(whole)
         for end in 0..<whole.utf8.count {
@@ -39,7 +39,7 @@ import WireModel
         }
     }
 
-    @Test func sizeDepthAndNumberAreBounded() throws {
+    @Test func `Size, depth and number are bounded`() throws {
         let deep = String(repeating: "<a>", count: 100_000)
         #expect { try Self.read(deep) } throws: { ($0 as? XMLElement.Fault)?.reason.contains("deeply") == true }
         let many = "<a>\(String(repeating: "<b/>", count: 50_001))</a>"
@@ -65,7 +65,7 @@ import WireModel
     private static let contents =
         "<Contents><Key>p/a%2Bb+c%C3%BC</Key><LastModified>2026-11-21T00:00:00.000Z</LastModified><Size>12</Size></Contents>"
 
-    @Test func aListTellsKeysSizesAndAges() throws {
+    @Test func `A list gives keys, sizes and ages`() throws {
         let page = try Self.page(
             Self.contents, "<IsTruncated>true</IsTruncated><NextContinuationToken>t&amp;1</NextContinuationToken>")
         #expect(
@@ -82,11 +82,11 @@ import WireModel
         (contents.replacing("%C3", with: "%ZZ"), "<IsTruncated>false</IsTruncated>"), (contents, ""),
         (contents, "<IsTruncated>true</IsTruncated>"),
     ])
-    func aListThatIsNotWholeIsRefused(_ contents: String, _ rest: String) {
+    func `A list that is not whole is refused`(_ contents: String, _ rest: String) {
         #expect { try Self.page(contents, rest) } throws: { ($0 as? ObjectStorageError)?.code == .corrupt }
     }
 
-    @Test func theTimeOfAHeaderIsRead() {
+    @Test func `The time of a header is read`() {
         #expect(ObjectPage.time(ofHeader: "Sat, 21 Nov 2026 00:01:00 GMT") == 1_795_219_260_000_000)
         for text in [
             "", "Sat, 21 Nov 2026", "Sat, 31 Feb 2026 00:00:00 GMT", "Sat, 21 Nov 2026 24:00:00 GMT",
@@ -118,7 +118,7 @@ import WireModel
             (301, "PermanentRedirect", .configuration, "region"), (400, "BadDigest", .corrupt, "other bytes"),
             (400, "EntityTooLarge", .refused, "EntityTooLarge"), (418, nil, .refused, "418"),
         ] as [(Int, String?, ObjectStorageError.Code, String)])
-    func aFailureIsSortedAndNamesWhatToDo(
+    func `A failure is sorted and names what to do`(
         _ status: Int, _ word: String?, _ code: ObjectStorageError.Code, _ text: String
     ) throws {
         let configuration = try ObjectStorageConfiguration(
@@ -130,7 +130,7 @@ import WireModel
         #expect(error.message.contains("s3.example.com") && !error.message.contains("the-secret"))
     }
 
-    @Test func aWrongClockIsNamedWithBothTimes() throws {
+    @Test func `A wrong clock is named with both times`() throws {
         let configuration = try ObjectStorageConfiguration(
             endpoint: "https://s3.example.com", region: "us-east-1", bucket: "logs", credentials: .environment)
         let failure = Self.failure(403, "RequestTimeTooSkewed", ["date": "Sat, 21 Nov 2026 00:01:00 GMT"])
@@ -138,12 +138,12 @@ import WireModel
         #expect(error.message.contains("Sat, 21 Nov 2026") && error.message.contains("2026-11-20"))
     }
 
-    @Test func onlyAMissingObjectIsNoError() {
+    @Test func `Only a missing object is no error`() {
         #expect(Self.failure(404, "NoSuchKey").isMissingObject && Self.failure(404).isMissingObject)
         #expect(!Self.failure(404, "NoSuchBucket").isMissingObject && !Self.failure(403).isMissingObject)
     }
 
-    @Test func theETagIsAnMD5OnlyWhereItIsPromised() {
+    @Test func `The ETag is an MD5 only where it is promised`() {
         let md5 = "9336ebf25087d91c818ee6e9ec29f8c1"
         #expect(EntityTag.md5(["etag": "\"\(md5)\""]) == md5)
         #expect(EntityTag.md5(["etag": "\"\(md5)\"", "x-amz-server-side-encryption": "AES256"]) == md5)
@@ -153,7 +153,7 @@ import WireModel
         #expect(EntityTag.md5(["etag": "\"\(md5)-2\""]) == nil && EntityTag.md5([:]) == nil)
     }
 
-    @Test func aRangeInAnAnswerIsRead() {
+    @Test func `A range in an answer is read`() {
         #expect(ContentRange("bytes 3-4/10")?.range == 3..<5 && ContentRange("bytes 3-4/10")?.size == 10)
         #expect(ContentRange("bytes */10")?.size == 10 && ContentRange("bytes */10")?.range.isEmpty == true)
         for text in ["bytes 4-3/10", "bytes 3-10/10", "bytes 3-4", "3-4/10", "bytes 3-4/*", "bytes -1-2/10"] {

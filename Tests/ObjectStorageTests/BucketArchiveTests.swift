@@ -54,7 +54,7 @@ import WireModel
         _ = try await archive.store(chunk.gzip, chunk: number, of: upload, from: device.row.id)
     }
 
-    @Test func whatWasAnsweredIsReadByEveryCollector() async throws {
+    @Test func `What was answered is read by every collector`() async throws {
         try await TestBucket.with { bucket in
             let (one, other) = try twoArchives(over: bucket)
             let chunks = try (1...3).map { try LogSender.Chunk(segment: $0, lines: 500) }
@@ -74,7 +74,7 @@ import WireModel
         }
     }
 
-    @Test func twoCollectorsWithOneChunkKeepItOnceAndWhole() async throws {
+    @Test func `Two collectors with one chunk keep it once and whole`() async throws {
         try await TestBucket.with { bucket in
             let (one, other) = try twoArchives(over: bucket)
             let chunks = try (1...8).map { try LogSender.Chunk(segment: $0, lines: 200) }
@@ -96,7 +96,7 @@ import WireModel
     }
 
     /// Both have put their objects, and record them at the same moment.
-    @Test func aChunkThatTwoCollectorsNoteAtOnceIsCountedOnce() async throws {
+    @Test func `A chunk that two collectors record at once is counted once`() async throws {
         try await TestBucket.with { bucket in
             let (one, other) = try twoArchives(over: bucket)
             let chunks = try (1...100).map { try LogSender.Chunk(segment: $0, lines: 1) }
@@ -131,7 +131,7 @@ import WireModel
 
     /// The second collector stores and registers before the first one's object arrives. Both have the same text in
     /// other gzip members, so the index of one does not describe the bytes of the other.
-    @Test func theLoserOfARaceRemovesItsOwnObjectOnly() async throws {
+    @Test func `The loser of a race removes only its own object`() async throws {
         try await TestBucket.with { bucket in
             let chunk = try LogSender.Chunk(segment: 1, lines: 5000)
             let other = try LogSender.Chunk(segment: 1, lines: 5000, linesPerMember: 7)
@@ -156,7 +156,7 @@ import WireModel
 
     // MARK: Leftovers
 
-    @Test func onlyOldObjectsThatNobodyRegisteredAreRemoved() async throws {
+    @Test func `Only old objects that nobody registered are removed`() async throws {
         try await TestBucket.with { bucket in
             let archive = try archive(BucketChunkStore(bucket.storage))
             let chunks = try (1...2).map { try LogSender.Chunk(segment: $0, lines: 100) }
@@ -189,7 +189,7 @@ import WireModel
     }
 
     /// The registry is asked again after the list.
-    @Test func aChunkThatIsRegisteredDuringTheCleanUpStays() async throws {
+    @Test func `A chunk that is registered during the clean-up stays`() async throws {
         try await TestBucket.with { bucket in
             let chunk = try LogSender.Chunk(segment: 1, lines: 100)
             let store = BucketChunkStore(bucket.storage)
@@ -206,7 +206,7 @@ import WireModel
         }
     }
 
-    @Test func whatCannotBeDeletedNowIsRemovedLater() async throws {
+    @Test func `What cannot be deleted now is removed later`() async throws {
         let server = try await MotoServer.shared()
         try await TestBucket.with { bucket in
             let archive = try archive(BucketChunkStore(bucket.storage))
@@ -230,7 +230,7 @@ import WireModel
 
     // MARK: As with a directory
 
-    @Test func whatIsDeletedIsGoneAndNotTakenAgain() async throws {
+    @Test func `What is deleted is gone and not accepted again`() async throws {
         try await TestBucket.with { bucket in
             let archive = try archive(BucketChunkStore(bucket.storage))
             let chunks = try (1...2).map { try LogSender.Chunk(segment: $0, lines: 100) }
@@ -250,7 +250,7 @@ import WireModel
         }
     }
 
-    @Test func aQuotaRefusesAndLeavesNoObject() async throws {
+    @Test func `A quota refuses and leaves no object`() async throws {
         try await TestBucket.with { bucket in
             let chunks = try (1...2).map { try LogSender.Chunk(segment: $0, lines: 100) }
             let archive = try archive(BucketChunkStore(bucket.storage)) {
@@ -270,7 +270,7 @@ import WireModel
         }
     }
 
-    @Test func aDamagedChunkLeavesNoObject() async throws {
+    @Test func `A damaged chunk leaves no object`() async throws {
         try await TestBucket.with { bucket in
             let archive = try archive(BucketChunkStore(bucket.storage))
             let chunk = try LogSender.Chunk(segment: 1, lines: 100)
@@ -285,7 +285,7 @@ import WireModel
         }
     }
 
-    @Test func anObjectThatWasAlteredBreaksTheAnswerOff() async throws {
+    @Test func `An object that was altered breaks the answer off`() async throws {
         try await TestBucket.with { bucket in
             let archive = try archive(BucketChunkStore(bucket.storage))
             let chunk = try LogSender.Chunk(segment: 1, lines: 100)
@@ -301,7 +301,7 @@ import WireModel
         }
     }
 
-    @Test func aBucketThatIsAwayStopsLogsAndNothingElse() async throws {
+    @Test func `A bucket that is away stops logs and nothing else`() async throws {
         let server = try await MotoServer.start()
         try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(5) }) { bucket in
             let chunks = BucketChunkStore(bucket.storage, pause: .zero)

@@ -12,14 +12,14 @@ import WireModel
         organization: "default", application: "app", device: DeviceID(high: 1, low: 2), upload: .random(), number: 1,
         attempt: 7)
 
-    @Test func theBucketDoesWhatEveryChunkStoreMust() async throws {
+    @Test func `The bucket does what every chunk store must`() async throws {
         try await TestBucket.with { bucket in
             let storage = bucket.storage
             try await BlockingCall.run { try ChunkStoreConformance { BucketChunkStore(storage) }.run() }
         }
     }
 
-    @Test func whatIsNoChunkIsAStranger() async throws {
+    @Test func `What is not a chunk is a stranger`() async throws {
         try await TestBucket.with { bucket in
             let storage = bucket.storage
             let upload = UploadID.random()
@@ -39,7 +39,7 @@ import WireModel
         }
     }
 
-    @Test func smallReadsOfOneChunkMakeFewRequests() throws {
+    @Test func `Small reads of one chunk make few requests`() throws {
         let object = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) })
         let cache = BlockCache(maximumBytes: 4 << 20)
         var requests = 0
@@ -57,7 +57,7 @@ import WireModel
         #expect(cache.bytes == 0)
     }
 
-    @Test func theCacheKeepsWithinItsBoundAndWhatWasUsedLast() throws {
+    @Test func `The cache keeps within its bound and what was used last`() throws {
         let block = BlockCache.blockBytes
         let cache = BlockCache(maximumBytes: 3 * block)
         var loads: [String] = []
@@ -81,7 +81,7 @@ import WireModel
 
     // MARK: Away
 
-    @Test func whileTheStorageIsAwayOneCallTriesAndTheOthersFailAtOnce() throws {
+    @Test func `While the storage is away, one call tries and the others fail at once`() throws {
         let time = Mutex<Int64>(0)
         let gate = AvailabilityGate(pause: .seconds(5)) { time.withLock { $0 } }
         func isOpen() -> Bool { (try? gate.enter()) != nil }
@@ -102,7 +102,7 @@ import WireModel
         #expect(isOpen() && isOpen())
     }
 
-    @Test func aStorageThatIsAwayIsUnavailableAndFailsFastFromThenOn() async throws {
+    @Test func `A storage that is away is unavailable and fails fast from then on`() async throws {
         let server = try await MotoServer.start()
         try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(1) }) { bucket in
             let storage = bucket.storage
@@ -132,7 +132,7 @@ import WireModel
             (.notFound, .unavailable),
             (.corrupt, .corrupt), (.shutDown, .shuttingDown),
         ] as [(ObjectStorageError.Code, StoreError.Code)])
-    func noErrorOfTheStorageIsTheClientsFault(_ code: ObjectStorageError.Code, _ expected: StoreError.Code) {
+    func `No error of the storage is the client's fault`(_ code: ObjectStorageError.Code, _ expected: StoreError.Code) {
         #expect(StoreError(ObjectStorageError(code, "text")).code == expected)
     }
 }

@@ -27,7 +27,7 @@ import Testing
         return try ObjectStorageCredentials.Source.file(path: path, profile: profile).load(environment: [:])
     }
 
-    @Test func aProfileIsReadFromTheFileOfTheAWSTools() throws {
+    @Test func `A profile is read from the file of the AWS tools`() throws {
         #expect(
             try load("default")
                 == ObjectStorageCredentials(accessKeyID: "AKIADEFAULT", secretAccessKey: "abc/def=ghi+"))
@@ -41,7 +41,7 @@ import Testing
                 == ObjectStorageCredentials(accessKeyID: "AKIA", secretAccessKey: "secret"))
     }
 
-    @Test func whatIsMissingIsNamed() throws {
+    @Test func `What is missing in the credentials is named`() throws {
         func message(_ body: () throws -> Void) -> String {
             let error = #expect(throws: ObjectStorageError.self) { try body() }
             #expect(error?.code == .configuration)
@@ -60,7 +60,7 @@ import Testing
                 .contains("secret access key"))
     }
 
-    @Test func theEnvironmentGivesThemToo() throws {
+    @Test func `The environment also gives the credentials`() throws {
         let found = try ObjectStorageCredentials.Source.environment.load(environment: [
             "AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
         ])
@@ -69,7 +69,7 @@ import Testing
                 == ObjectStorageCredentials(accessKeyID: "AKIA", secretAccessKey: "secret", sessionToken: "token"))
     }
 
-    @Test func noDescriptionHasASecret() throws {
+    @Test func `No description has a secret`() throws {
         let credentials = try ObjectStorageCredentials(
             accessKeyID: "AKIA", secretAccessKey: "the-secret", sessionToken: "the-token")
         let configuration = try ObjectStorageConfiguration(

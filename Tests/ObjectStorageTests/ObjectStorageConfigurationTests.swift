@@ -22,7 +22,7 @@ import Testing
                 "/a%2Bb/%C3%BC"
             ),
         ] as [(String, ObjectStorageConfiguration.Addressing, String, String, String)])
-    func anObjectHasItsAddress(
+    func `An object has its address`(
         _ endpoint: String, _ addressing: ObjectStorageConfiguration.Addressing, _ server: String, _ host: String,
         _ path: String
     ) throws {
@@ -31,14 +31,14 @@ import Testing
         #expect(address.path(nil) == (addressing == .path ? "/logs" : "/"))
     }
 
-    @Test func thePrefixComesBeforeEveryKey() throws {
+    @Test func `The prefix comes before every key`() throws {
         let address = try ObjectAddress(try Self.configuration(prefix: "/one/two/"))
         #expect(address.path("key") == "/logs/one/two/key")
         #expect(address.name(of: "key") == "one/two/key" && address.key(of: "one/two/key") == "key")
         #expect(address.key(of: "other/key") == nil)
     }
 
-    @Test func settingsThatCannotWorkAreRefused() {
+    @Test func `Settings that cannot work are refused`() {
         func refusal(_ body: () throws -> ObjectStorageConfiguration) -> String {
             let error = #expect(throws: ObjectStorageError.self) { _ = try body() }
             #expect(error?.code == .configuration)
@@ -57,7 +57,7 @@ import Testing
                 .contains("path addressing"))
     }
 
-    @Test func plainHTTPToAnotherMachineMustBeAllowed() async throws {
+    @Test func `Plain HTTP to another machine must be allowed`() async throws {
         var configuration = try Self.configuration(endpoint: "http://s3.example.com")
         configuration.credentials = .given(try ObjectStorageCredentials(accessKeyID: "a", secretAccessKey: "b"))
         let error = #expect(throws: ObjectStorageError.self) { try ObjectStorage(configuration) }
@@ -66,7 +66,7 @@ import Testing
         await (try ObjectStorage(configuration)).shutDown()
     }
 
-    @Test func aPauseGrowsAndEndsWithTheTime() {
+    @Test func `A pause grows, and ends with the time`() {
         let plan = RetryPlan(firstPause: .milliseconds(100), totalTimeout: .seconds(10))
         func pause(_ attempts: Int, _ elapsed: Duration = .zero, roll: Double = 1) -> Duration? {
             plan.pause(after: attempts, elapsed: elapsed, roll: roll)

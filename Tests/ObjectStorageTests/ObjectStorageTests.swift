@@ -10,7 +10,7 @@ import WireModel
 
 /// Against a real server, which checks every signature.
 @Suite struct ObjectStorageTests {
-    @Test func whatIsStoredIsReadWholeAndInParts() async throws {
+    @Test func `What is stored is read whole and in parts`() async throws {
         try await TestBucket.with { bucket in
             let storage = bucket.storage
             try await storage.check()
@@ -34,7 +34,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsDeletedIsGone() async throws {
+    @Test func `What is deleted is gone`() async throws {
         try await TestBucket.with { bucket in
             let storage = bucket.storage
             try await storage.put("object", Data("x".utf8))
@@ -48,7 +48,7 @@ import WireModel
     }
 
     @Test(arguments: ["", "logs", "one two/ü+%"])
-    func oddKeysAreKeysLikeOthers(_ prefix: String) async throws {
+    func `Odd keys are keys like others`(_ prefix: String) async throws {
         let keys = [
             "a b", "a+b", "a%2Fb", "%", "ü/ö", "日本", "a&b=c?d#e", "~!@$^*()_-'\"", "<x>", "x:y", "a.b/..c", "emoji 🙂",
             String(repeating: "k", count: 1000),
@@ -62,7 +62,7 @@ import WireModel
         }
     }
 
-    @Test func keysThatMayChangeOnTheWayAreRefused() async throws {
+    @Test func `Keys that may change on the way are refused`() async throws {
         try await TestBucket.with { bucket in
             for key in ["", "/a", "a/", "a//b", "a/../b", ".", "a\0", String(repeating: "k", count: 1025)] {
                 #expect(await code { try await bucket.storage.put(key, Data()) } == .configuration, "\(key)")
@@ -70,7 +70,7 @@ import WireModel
         }
     }
 
-    @Test func aListOfManyPagesHasEveryKeyOnce() async throws {
+    @Test func `A list of many pages has every key once`() async throws {
         try await TestBucket.with { bucket in
             let keys = (0..<25).map { "dir \($0 % 3)/key-\(100 + $0)" }.sorted()
             for key in keys { try await bucket.storage.put(key, Data(key.utf8)) }
@@ -83,7 +83,7 @@ import WireModel
         }
     }
 
-    @Test func prefixesStayApart() async throws {
+    @Test func `Prefixes stay separate`() async throws {
         let server = try await MotoServer.shared()
         try await TestBucket.with(prefix: "one") { bucket in
             let other = try ObjectStorage(try TestBucket.configuration(of: server, bucket.name, prefix: "one-more"))
@@ -97,7 +97,7 @@ import WireModel
 
     // MARK: Refusals
 
-    @Test func wrongCredentialsAreRefusedAndNotTold() async throws {
+    @Test func `Wrong credentials are refused and not shown`() async throws {
         let server = try await MotoServer.shared()
         try await TestBucket.with { bucket in
             for (id, secret) in [(server.accessKeyID, "wrong-secret"), ("AKIAUNKNOWN", "wrong-secret")] {
@@ -125,7 +125,7 @@ import WireModel
         }
     }
 
-    @Test func credentialsAreReadAgainWhenTheyAreRefused() async throws {
+    @Test func `Credentials are read again when they are refused`() async throws {
         let server = try await MotoServer.shared()
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("credentials-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -142,7 +142,7 @@ import WireModel
         }
     }
 
-    @Test func aMissingBucketIsNamed() async throws {
+    @Test func `A missing bucket is named`() async throws {
         let server = try await MotoServer.shared()
         let storage = try ObjectStorage(try TestBucket.configuration(of: server, "no-such-bucket"))
         let error = await #expect(throws: ObjectStorageError.self) { try await storage.check() }
@@ -152,7 +152,7 @@ import WireModel
         await storage.shutDown()
     }
 
-    @Test func callsAfterTheEndSaySo() async throws {
+    @Test func `Calls after the end say so`() async throws {
         try await TestBucket.with { bucket in
             await bucket.storage.shutDown()
             #expect(await code { try await bucket.storage.check() } == .shutDown)
@@ -161,7 +161,7 @@ import WireModel
 
     // MARK: A server that ends or freezes
 
-    @Test func aServerThatIsGoneIsUnavailableWithinTheLimit() async throws {
+    @Test func `A server that is gone is unavailable within the limit`() async throws {
         let server = try await MotoServer.start()
         try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(5) }) { bucket in
             try await bucket.storage.put("key", Data("x".utf8))
@@ -178,7 +178,7 @@ import WireModel
         }
     }
 
-    @Test func aFrozenServerIsUnavailableWithinTheLimit() async throws {
+    @Test func `A frozen server is unavailable within the limit`() async throws {
         let server = try await MotoServer.start()
         try await TestBucket.with(
             server: server,
@@ -198,7 +198,7 @@ import WireModel
         server.end()
     }
 
-    @Test func aServerThatIsKilledWhileItReceivesHasNothingHalf() async throws {
+    @Test func `A server that is killed while it receives has nothing half`() async throws {
         let server = try await MotoServer.start()
         try await TestBucket.with(server: server, adjust: { $0.totalTimeout = .seconds(30) }) { bucket in
             let bytes = Data((0..<8_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) })

@@ -24,7 +24,7 @@ import WireModel
         return String(try #require(header.value.split(separator: "Signature=").last))
     }
 
-    @Test func theSigningKeyIsThatOfTheDocumentation() {
+    @Test func `The signing key is that of the documentation`() {
         let key = RequestSigner(region: "us-east-1", service: "iam").key(
             day: "20150830", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
         #expect(key.hexadecimal == "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9")
@@ -73,7 +73,7 @@ import WireModel
             "get-header-value-trim", "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736",
             headers: [("My-Header1", " value1"), ("My-Header2", " \"a   b   c\"")]),
     ])
-    func theSignatureIsThatOfTheTestSuite(_ vector: SuiteCase) throws {
+    func `The signature is that of the test suite`(_ vector: SuiteCase) throws {
         let credentials = try ObjectStorageCredentials(
             accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
         let signer = RequestSigner(region: "us-east-1", service: "service")
@@ -101,7 +101,7 @@ import WireModel
                 "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
             ),
         ] as [(String, String, [(String, String)], [(String, String)], String, String)])
-    func theSignatureIsThatOfTheExamplesForS3(
+    func `The signature is that of the examples for S3`(
         _ method: String, _ path: String, _ query: [(String, String)], _ headers: [(String, String)], _ digest: String,
         _ signature: String
     ) throws {
@@ -115,7 +115,7 @@ import WireModel
         #expect(try Self.signature(message, signer, credentials, Self.exampleTime) == signature)
     }
 
-    @Test func aSessionTokenIsSentAndSigned() throws {
+    @Test func `A session token is sent and signed`() throws {
         let credentials = try ObjectStorageCredentials(
             accessKeyID: "AKIDEXAMPLE", secretAccessKey: "secret", sessionToken: "token")
         var message = RequestSigner.Message(

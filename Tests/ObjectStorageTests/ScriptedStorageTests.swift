@@ -42,7 +42,7 @@ import WireModel
         }
     }
 
-    @Test func aRequestSaysWhatItMust() async throws {
+    @Test func `A request says what it must`() async throws {
         let etag = "ETag: \"8d777f385d3dfec8815d20f7496026dc\""
         try await Self.serving([[Self.answer("200 OK", [etag])]]) { storage, server in
             try await storage.put("a b", Data("data".utf8))
@@ -62,7 +62,7 @@ import WireModel
         }
     }
 
-    @Test func aBucketIsReachedThroughTheProxyOfTheEnvironment() async throws {
+    @Test func `A bucket is reached through the proxy of the environment`() async throws {
         try await ScriptedServer.serving([[.send("HTTP/1.1 200 OK\r\n\r\n")], [Self.answer("200 OK")]]) { server in
             var configuration = try ObjectStorageConfiguration(
                 endpoint: "http://storage.test:9000", region: "us-east-1", bucket: "logs", credentials: .environment)
@@ -83,7 +83,7 @@ import WireModel
         }
     }
 
-    @Test func anOverloadedStorageIsAskedAgain() async throws {
+    @Test func `An overloaded storage is asked again`() async throws {
         let broken = Self.answer("500 Internal Server Error")
         try await Self.serving([[Self.slowDown], [broken], [Self.answer("200 OK")]]) { storage, server in
             try await storage.put("key", Data("data".utf8))
@@ -92,7 +92,7 @@ import WireModel
         }
     }
 
-    @Test func aStorageThatStaysOverloadedIsGivenUpInTime() async throws {
+    @Test func `A storage that stays overloaded is given up in time`() async throws {
         try await Self.serving(
             Array(repeating: [Self.slowDown], count: 1000),
             adjust: {
@@ -107,7 +107,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsRefusedIsNotAskedAgain() async throws {
+    @Test func `What is refused is not asked again`() async throws {
         let denied = Self.answer("403 Forbidden", [], "<Error><Code>AccessDenied</Code></Error>")
         try await Self.serving([[denied], [Self.answer("200 OK")]]) { storage, server in
             #expect(await code { try await storage.put("key", Data()) } == .refused)
@@ -115,7 +115,7 @@ import WireModel
         }
     }
 
-    @Test func aSkewedClockIsNamed() async throws {
+    @Test func `A skewed clock is named`() async throws {
         let skewed = Self.answer(
             "403 Forbidden", ["Date: Sat, 21 Nov 2026 01:00:00 GMT"], "<Error><Code>RequestTimeTooSkewed</Code></Error>"
         )
@@ -127,7 +127,7 @@ import WireModel
         }
     }
 
-    @Test func aLyingStorageIsFound() async throws {
+    @Test func `A lying storage is found`() async throws {
         let other = "ETag: \"9336ebf25087d91c818ee6e9ec29f8c1\""
         let digest = "x-amz-meta-sha256: 3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7"
         try await Self.serving([
@@ -150,7 +150,7 @@ import WireModel
         }
     }
 
-    @Test func anAnswerThatBreaksOffIsAskedForAgain() async throws {
+    @Test func `An answer that breaks off is asked for again`() async throws {
         let cut: [ScriptedServer.Step] = [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .close]
         let whole = Self.answer("200 OK", [], "0123456789")
         let scripts: [[ScriptedServer.Step]] = [cut, [.reset], [.close], [whole]]
@@ -161,7 +161,7 @@ import WireModel
         }
     }
 
-    @Test func anAnswerThatNeverComesIsUnavailable() async throws {
+    @Test func `An answer that never comes is unavailable`() async throws {
         let half: [ScriptedServer.Step] = [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234")]
         try await Self.serving(
             [[], half, [], half, [], half],
@@ -177,7 +177,7 @@ import WireModel
         }
     }
 
-    @Test func anAnswerOfSomebodyElseIsNoList() async throws {
+    @Test func `An answer of somebody else is no list`() async throws {
         let page = "<html><body>Log in to the network</body></html>"
         let bomb = "<!DOCTYPE a [<!ENTITY b \"bbbbbbbb\">]><ListBucketResult>&b;</ListBucketResult>"
         let endless =
@@ -194,7 +194,7 @@ import WireModel
         }
     }
 
-    @Test func onlyAServerOfATrustedAuthorityIsTalkedTo() async throws {
+    @Test func `Only a server of a trusted authority is talked to`() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("authority-\(UUID()).pem")
         try Data(ServerCertificates.authority.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -214,7 +214,7 @@ import WireModel
         }
     }
 
-    @Test func noErrorHasASecret() async throws {
+    @Test func `No error has a secret`() async throws {
         let echo = "<Error><Code>the-secret the-token</Code><Message>the-secret the-token</Message></Error>"
         let denied = Self.answer("403 Forbidden", ["x-amz-bucket-region: the-secret the-token"], echo)
         let scripts: [[ScriptedServer.Step]] = [[denied], [.send("the-secret the-token\r\n\r\n")]]

@@ -22,7 +22,7 @@ import Testing
         try Fixture.client(fixture.test.connectionString(port: proxy.port), change: change)
     }
 
-    @Test func itReturnsAfterAKnownCommit() async throws {
+    @Test func `It returns after a known commit`() async throws {
         let fixture = try await Fixture(script: Self.table)
         try await insert(fixture.database)
         #expect(try await fixture.count("t") == 1)
@@ -33,7 +33,7 @@ import Testing
         #expect(try await fixture.count("t") == 2)
     }
 
-    @Test func itDoesNotCommitABodyThatFails() async throws {
+    @Test func `It does not commit a body that fails`() async throws {
         struct Own: Error, Equatable {
             var cause: PostgresError.Code?
         }
@@ -57,7 +57,7 @@ import Testing
         #expect(try await fixture.count("t") == 1)
     }
 
-    @Test func itDoesNotCommitABodyThatHidesAnError() async throws {
+    @Test func `It does not commit a body that hides an error`() async throws {
         let fixture = try await Fixture(script: Self.table + "; CREATE UNIQUE INDEX ON t (a)")
         let error = try await failure {
             try await fixture.database.transaction { session throws(PostgresError) in
@@ -69,7 +69,7 @@ import Testing
         #expect(try await fixture.count("t") == 0)
     }
 
-    @Test func itSaysThatADeferredConstraintCommittedNothing() async throws {
+    @Test func `It says that a deferred constraint committed nothing`() async throws {
         let fixture = try await Fixture(
             script: Self.table + "; ALTER TABLE t ADD CONSTRAINT one UNIQUE (a) DEFERRABLE INITIALLY DEFERRED")
         let error = try await failure {
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: ["COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN"])
-    func itDoesNotGuessAfterABodyEndedTheTransactionByItself(statement: String) async throws {
+    func `It does not guess after a body ended the transaction by itself`(statement: String) async throws {
         let fixture = try await Fixture(script: Self.table)
         let error = try await failure {
             try await fixture.database.transaction { session throws(PostgresError) in
@@ -94,7 +94,7 @@ import Testing
         #expect(error.code == .outcomeUnknown)
     }
 
-    @Test func itKnowsThatNothingIsCommittedIfTheConnectionEndsBeforeCommit() async throws {
+    @Test func `It knows that nothing is committed if the connection ends before commit`() async throws {
         let fixture = try await Fixture(script: Self.table)
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try client(fixture, proxy)
@@ -112,7 +112,7 @@ import Testing
         #expect(try await fixture.count("t") == 1)
     }
 
-    @Test func itDoesNotKnowTheEndIfTheConnectionEndsWithCommitOnItsWay() async throws {
+    @Test func `It does not know the end if the connection ends with commit on its way`() async throws {
         let fixture = try await Fixture(script: Self.table)
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try client(fixture, proxy)
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: [PostgresProxy.Fault.cutAfterAnswer, .holdAnswer])
-    func itDoesNotKnowTheEndIfTheAnswerToCommitIsLost(fault: PostgresProxy.Fault) async throws {
+    func `It does not know the end if the answer to commit is lost`(fault: PostgresProxy.Fault) async throws {
         let fixture = try await Fixture(script: Self.table)
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try client(fixture, proxy)
@@ -145,7 +145,7 @@ import Testing
         try await insert(database)
     }
 
-    @Test func aReadSurvivesALostAnswerToItsCommit() async throws {
+    @Test func `A read survives a lost answer to its commit`() async throws {
         let fixture = try await Fixture(script: Self.table + "; INSERT INTO t VALUES (5)")
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try client(fixture, proxy)
@@ -158,7 +158,7 @@ import Testing
         #expect(try await database.read(read) == 5)
     }
 
-    @Test func aReadSeesOneSnapshot() async throws {
+    @Test func `A read sees one snapshot`() async throws {
         let fixture = try await Fixture(script: Self.table)
         let database = fixture.database
         try await database.read { session throws(PostgresError) in
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func itDoesNotTrustACommitThatNoStandbyHas() async throws {
+    @Test func `It does not trust a commit that no standby has`() async throws {
         let server = try await PostgresServer.start()
         let fixture = try await Fixture(server: server, script: Self.table)
         let impatient = try Fixture.client(fixture.test.connectionString) { Fixture.impatient(&$0) }
@@ -191,7 +191,7 @@ import Testing
         #expect(try await failure { try await insert(impatient, 2) }.code == .outcomeUnknown)
     }
 
-    @Test func aKillInTheMiddleCommitsNothing() async throws {
+    @Test func `A kill in the middle commits nothing`() async throws {
         let server = try await PostgresServer.start()
         let fixture = try await Fixture(server: server, script: Self.table)
         let database = fixture.database
@@ -216,7 +216,7 @@ import Testing
 
     /// Each round kills the server while several tasks commit. Afterwards each number is where its answer said.
     @Test(arguments: [10, 25, 60])
-    func answersHoldAfterAKillAtAnyMoment(commitsBeforeKill: Int) async throws {
+    func `Answers hold after a kill at any moment`(commitsBeforeKill: Int) async throws {
         let server = try await PostgresServer.start()
         let fixture = try await Fixture(server: server, script: Self.table) { $0.connectTimeoutSeconds = 2 }
         let database = fixture.database

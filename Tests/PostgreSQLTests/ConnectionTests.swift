@@ -11,7 +11,7 @@ import Testing
         try session.query("SELECT current_setting('server_version_num')::int8")[0].int(0)
     }
 
-    @Test func aMissingLibraryNamesDebiansPackage() async throws {
+    @Test func `A missing library names Debian's package`() async throws {
         let error = try await failure {
             try PostgresDatabase(
                 PostgresConfiguration(connectionString: "host=127.0.0.1", library: "libpq-missing.so.5"),
@@ -29,7 +29,7 @@ import Testing
         #expect(other.message.contains("libpq5"))
     }
 
-    @Test func aWrongConfigurationIsRefusedBeforeAnyConnection() async throws {
+    @Test func `A wrong configuration is refused before any connection`() async throws {
         for string in ["nonsense", "host=x passwort=top-secret", "postgresql://u:top-secret@h:5432/d?unknown=1"] {
             let error = try await failure { try Fixture.client(string) }
             #expect(error.code == .configuration, "\(string)")
@@ -40,7 +40,7 @@ import Testing
         #expect(limits.message.contains("maximumConnections"))
     }
 
-    @Test func thePasswordIsInNoDescription() throws {
+    @Test func `The password is in no description`() throws {
         let configuration = PostgresConfiguration(connectionString: "postgresql://u:top-secret@127.0.0.1:5432/d")
         let database = try PostgresDatabase(configuration, logger: Logger(label: "test"))
         var dumped = ""
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func itSetsLimitsAndNameOfEachSession() async throws {
+    @Test func `It sets limits and the name of each session`() async throws {
         let server = try await PostgresServer.shared()
         let test = try await server.makeDatabase()
         let database = try Fixture.client(test.connectionString + " options='-c work_mem=5MB'") {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func aSilentBodyLosesItsTransaction() async throws {
+    @Test func `A silent body loses its transaction`() async throws {
         let fixture = try await Fixture(script: "CREATE TABLE t (a int8)") { $0.idleInTransactionTimeoutSeconds = 1 }
         let error = try await failure {
             try await fixture.database.transaction { session throws(PostgresError) in
@@ -89,7 +89,7 @@ import Testing
         #expect(try await fixture.count("t") == 0)
     }
 
-    @Test func theCheckRefusesAServerBeforeItsUse() async throws {
+    @Test func `The check refuses a server before its use`() async throws {
         let server = try await PostgresServer.shared()
         let test = try await server.makeDatabase()
         let checks = Collected<Int>()
@@ -116,7 +116,7 @@ import Testing
             })
     }
 
-    @Test func itTriesEachHostOfAList() async throws {
+    @Test func `It tries each host of a list`() async throws {
         let server = try await PostgresServer.shared()
         let silent = try SilentPort()
         let database = try Fixture.client(
@@ -126,7 +126,7 @@ import Testing
         #expect(try await database.read(Self.version) >= 150_000)
     }
 
-    @Test func aPortWhereNobodyAnswersIsUnavailable() async throws {
+    @Test func `A port where nobody answers is unavailable`() async throws {
         let silent = try SilentPort()
         let start = ContinuousClock.now
         let database = try Fixture.client("host=127.0.0.1 port=\(silent.port) sslmode=disable") {
@@ -138,7 +138,7 @@ import Testing
         #expect(try await failure { try await refused.read(Self.version) }.code == .unavailable)
     }
 
-    @Test func itKnowsPasswordsFromTheStringAndFromFiles() async throws {
+    @Test func `It knows passwords from the string and from files`() async throws {
         let server = try await PostgresServer.start(
             hostBasedAuthentication: """
                 host all postgres 127.0.0.1/32 trust
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func itVerifiesTheServersCertificate() async throws {
+    @Test func `It verifies the server's certificate`() async throws {
         let certificates = try await PostgresCertificates.make()
         let other = try await PostgresCertificates.make()
         let server = try await PostgresServer.start(certificate: certificates)
@@ -204,7 +204,7 @@ import Testing
         #expect(error.code == .configuration)
     }
 
-    @Test func aPromotedServerThatIsReadOnlyIsUnexpected() async throws {
+    @Test func `A promoted server that is read-only is unexpected`() async throws {
         let fixture = try await Fixture(script: "CREATE TABLE t (a int8)")
         try await fixture.server.sql("ALTER DATABASE \(fixture.test.name) SET default_transaction_read_only = on")
         let error = try await failure {

@@ -12,7 +12,7 @@ import Testing
         ("42601", .statement), ("22012", .statement), ("25P02", .statement), ("25006", .unexpectedServer),
         ("28000", .configuration),
     ])
-    func itDecidesByTheServersState(state: String, code: PostgresError.Code) {
+    func `It decides by the server's state`(state: String, code: PostgresError.Code) {
         #expect(PostgresError.Code(sqlState: state, readOnly: false) == code)
     }
 
@@ -29,7 +29,7 @@ import Testing
             ("SSL SYSCALL error: EOF detected", .unavailable, nil),
             ("could not translate host name \"x\" to address: Temporary failure", .unavailable, nil),
         ] as [(String, PostgresError.Code, String?)])
-    func itDecidesByTheMessageOfAFailedAttempt(text: String, code: PostgresError.Code, state: String?) {
+    func `It decides by the message of a failed attempt`(text: String, code: PostgresError.Code, state: String?) {
         let error = PostgresError(
             connectMessage: "connection to server at \"127.0.0.1\", port 1 failed: \(text)\n", needsPassword: false)
         #expect(error.code == code)
@@ -37,7 +37,7 @@ import Testing
         #expect(!error.message.contains("LOCATION"))
     }
 
-    @Test func itTellsAConstraintByNameAndHidesTheValue() async throws {
+    @Test func `It reports a constraint by name and hides the value`() async throws {
         let fixture = try await Fixture(
             script: "CREATE TABLE t (a text CONSTRAINT one_a UNIQUE CHECK (a <> 'bad'), b text NOT NULL)")
         let insert: @Sendable (String?, String?) async throws -> Int = { a, b in
@@ -56,7 +56,7 @@ import Testing
         #expect(try await fixture.count("t") == 1)
     }
 
-    @Test func itCallsADefectAStatement() async throws {
+    @Test func `It reports a defect as a statement error`() async throws {
         let fixture = try await Fixture()
         for sql in ["SELEC 1", "SELECT missing", "SELECT 1/0", "SELECT 1; SELECT 2", "COPY (SELECT 1) TO STDOUT"] {
             let error = try await failure {
@@ -77,7 +77,7 @@ import Testing
                 == 1)
     }
 
-    @Test func itGivesUpAStatementAndALockInTime() async throws {
+    @Test func `It gives up a statement and a lock in time`() async throws {
         let fixture = try await Fixture(script: "CREATE TABLE t (a int8); INSERT INTO t VALUES (1)") {
             $0.statementTimeoutSeconds = 2
             $0.lockTimeoutSeconds = 1
@@ -107,7 +107,7 @@ import Testing
         #expect(locked.sqlState == "55P03")
     }
 
-    @Test func itCallsDeadlocksAndSerializationFailuresConflicts() async throws {
+    @Test func `It calls deadlocks and serialization failures conflicts`() async throws {
         let fixture = try await Fixture(script: "CREATE TABLE t (k int8, a int8); INSERT INTO t VALUES (1, 0), (2, 0)")
         let database = fixture.database
         let serialization = try await failure {
@@ -142,7 +142,8 @@ import Testing
         #expect(codes.values == ["40P01"])
     }
 
-    @Test func itCallsTooManyConnectionsUnavailableAndAMissingDatabaseConfiguration() async throws {
+    @Test func `It calls too many connections unavailable, and a missing database a configuration error`() async throws
+    {
         let fixture = try await Fixture()
         let role = "role_\(fixture.test.name)"
         try await fixture.server.sql("CREATE ROLE \(role) LOGIN")
@@ -157,7 +158,7 @@ import Testing
         #expect(error.sqlState == "3D000")
     }
 
-    @Test func itRefusesASessionOutsideOfItsBody() async throws {
+    @Test func `It refuses a session outside of its body`() async throws {
         let fixture = try await Fixture()
         nonisolated(unsafe) var kept: PostgresSession?
         try fixture.database.blockingRead(mapping: { $0 }) { session throws(PostgresError) in kept = session }

@@ -5,7 +5,7 @@ import Testing
 @testable import PostgreSQL
 
 @Suite(.timeLimit(.minutes(3))) struct ListenTests {
-    @Test func itTellsNotificationsInOrder() async throws {
+    @Test func `It delivers notifications in order`() async throws {
         let fixture = try await Fixture()
         var stream = fixture.database.listen(to: ["marks", "Odd \"name\""]).makeAsyncIterator()
         #expect(await stream.next() == .reconnected)
@@ -20,7 +20,7 @@ import Testing
         #expect(await stream.next() == .notification(channel: "marks", payload: "two"))
     }
 
-    @Test func itTellsThatItListensAnewAfterALoss() async throws {
+    @Test func `It reports that it listens anew after a loss`() async throws {
         let fixture = try await Fixture()
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try Fixture.client(fixture.test.connectionString(port: proxy.port))
@@ -32,7 +32,7 @@ import Testing
         #expect(await stream.next() == .notification(channel: "marks", payload: "again"))
     }
 
-    @Test func itWaitsForAServerThatIsAway() async throws {
+    @Test func `It waits for a server that is away`() async throws {
         let server = try await PostgresServer.start()
         let test = try await server.makeDatabase()
         await server.kill()
@@ -46,7 +46,7 @@ import Testing
         #expect(await stream.next() == .reconnected)
     }
 
-    @Test func itTellsToLookAnewAfterNotificationsThatNobodyTook() async throws {
+    @Test func `It says to look anew after notifications that nobody received`() async throws {
         let fixture = try await Fixture()
         var stream = fixture.database.listen(to: ["marks"]).makeAsyncIterator()
         #expect(await stream.next() == .reconnected)
@@ -61,7 +61,7 @@ import Testing
         #expect(reported)
     }
 
-    @Test func itEndsWithShutDownAndWithItsConsumer() async throws {
+    @Test func `It ends with shutdown and with its consumer`() async throws {
         let fixture = try await Fixture()
         let sessions =
             "SELECT 1 FROM pg_stat_activity WHERE application_name = 'ws1collector' AND datname = current_database()"

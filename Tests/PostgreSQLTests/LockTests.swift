@@ -12,7 +12,7 @@ import Testing
         continuation.finish()
     }
 
-    @Test func onlyOneHoldsALock() async throws {
+    @Test func `Only one holds a lock`() async throws {
         let fixture = try await Fixture()
         let other = try Fixture.client(fixture.test.connectionString)
         let inner = try await fixture.database.withAdvisoryLock(7) {
@@ -27,7 +27,7 @@ import Testing
         #expect(try await other.withAdvisoryLock(7) { 3 } == 3)
     }
 
-    @Test func aBodyThatThrowsReleasesTheLock() async throws {
+    @Test func `A body that throws releases the lock`() async throws {
         struct Own: Error {}
         let fixture = try await Fixture()
         await #expect(throws: Own.self) {
@@ -36,7 +36,7 @@ import Testing
         #expect(try await fixture.database.withAdvisoryLock(7) { 1 } == 1)
     }
 
-    @Test func aCancelledTaskReleasesTheLock() async throws {
+    @Test func `A cancelled task releases the lock`() async throws {
         let fixture = try await Fixture()
         let entered = Collected<Int>()
         let task = Task {
@@ -52,7 +52,7 @@ import Testing
         #expect(try await fixture.database.withAdvisoryLock(7) { 1 } == 1)
     }
 
-    @Test func aLostConnectionCancelsTheBody() async throws {
+    @Test func `A lost connection cancels the body`() async throws {
         let fixture = try await Fixture()
         let entered = Collected<Int>()
         let cancelled = Collected<Bool>()
@@ -72,7 +72,7 @@ import Testing
         #expect(try await fixture.database.withAdvisoryLock(7) { 1 } == 1)
     }
 
-    @Test func aNetworkThatSwallowsEverythingCancelsTheBody() async throws {
+    @Test func `A network that swallows everything cancels the body`() async throws {
         let fixture = try await Fixture()
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try Fixture.client(fixture.test.connectionString(port: proxy.port))
@@ -88,7 +88,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(22))
     }
 
-    @Test func shutDownCancelsTheBody() async throws {
+    @Test func `A shutdown cancels the body`() async throws {
         let fixture = try await Fixture()
         let entered = Collected<Int>()
         let task = Task {

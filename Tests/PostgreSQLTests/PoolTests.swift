@@ -10,7 +10,7 @@ import Testing
         try session.query("SELECT pg_backend_pid()")[0].int(0)
     }
 
-    @Test func itOpensNoConnectionBeforeTheFirstUseAndThenReusesIt() async throws {
+    @Test func `It opens no connection before the first use and then reuses it`() async throws {
         let fixture = try await Fixture()
         let sessions =
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ws1collector' AND datname = '"
@@ -21,7 +21,7 @@ import Testing
         #expect(try await fixture.test.sql(sessions) == ["1"])
     }
 
-    @Test func itRunsBodiesOnThreadsThatMayBlock() async throws {
+    @Test func `It runs bodies on threads that may block`() async throws {
         let fixture = try await Fixture()
         let gate = Gate()
         // More than the cooperative pool has threads on a small machine; there they would wait for each other forever.
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func itNeverOpensMoreConnectionsThanAllowed() async throws {
+    @Test func `It never opens more connections than allowed`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 3 }
         let backends = Collected<Int>()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -48,7 +48,7 @@ import Testing
         #expect(Set(backends.values).count <= 3)
     }
 
-    @Test func itServesWaitersInTheirOrder() async throws {
+    @Test func `It serves waiters in their order`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 1 }
         let gate = Gate()
         let order = Collected<Int>()
@@ -78,7 +78,7 @@ import Testing
         #expect(order.values == [1, 2, 3, 4, 5, 6])
     }
 
-    @Test func aWaitEndsAfterItsLimit() async throws {
+    @Test func `A wait ends after its limit`() async throws {
         let fixture = try await Fixture {
             $0.maximumConnections = 1
             $0.acquireTimeoutSeconds = 1
@@ -100,7 +100,7 @@ import Testing
         #expect(try await fixture.database.read(Self.backend) > 0)
     }
 
-    @Test func aCancelledTaskGivesUpItsWait() async throws {
+    @Test func `A cancelled task gives up its wait`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 1 }
         let gate = Gate()
         let ran = Collected<Int>()
@@ -122,7 +122,7 @@ import Testing
         #expect(try await fixture.database.read(Self.backend) > 0)
     }
 
-    @Test func aDeadPooledConnectionIsReplacedBeforeTheBodyRuns() async throws {
+    @Test func `A dead pooled connection is replaced before the body runs`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 1 }
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try Fixture.client(fixture.test.connectionString(port: proxy.port)) { $0.maximumConnections = 1 }
@@ -146,7 +146,7 @@ import Testing
         #expect(runs.values.count == 4)
     }
 
-    @Test func aSessionInAnUnclearStateIsNotReused() async throws {
+    @Test func `A session in an unclear state is not reused`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 1 }
         let first = try await fixture.database.transaction(Self.backend)
         _ = try await failure {
@@ -162,7 +162,7 @@ import Testing
         #expect(try await fixture.database.transaction(Self.backend) != first)
     }
 
-    @Test func aFrozenServerGivesAnErrorWithinTheDeadline() async throws {
+    @Test func `A frozen server gives an error within the deadline`() async throws {
         let server = try await PostgresServer.start()
         let fixture = try await Fixture(server: server, script: "CREATE TABLE t (a int8)") { Fixture.impatient(&$0) }
         let database = fixture.database
@@ -191,7 +191,7 @@ import Testing
         #expect(try await fixture.test.sql("SELECT a FROM t") == ["2"])
     }
 
-    @Test func aNetworkThatSwallowsEverythingGivesAnErrorWithinTheDeadline() async throws {
+    @Test func `A network that swallows everything gives an error within the deadline`() async throws {
         let fixture = try await Fixture()
         let proxy = try PostgresProxy(to: fixture.server)
         let database = try Fixture.client(fixture.test.connectionString(port: proxy.port)) { Fixture.impatient(&$0) }
@@ -210,7 +210,7 @@ import Testing
         #expect(try await database.read(Self.backend) > 0)
     }
 
-    @Test func shutDownEndsWaitsAndConnections() async throws {
+    @Test func `A shutdown ends waits and connections`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 1 }
         let gate = Gate()
         async let holder: Int = fixture.database.transaction { session throws(PostgresError) in

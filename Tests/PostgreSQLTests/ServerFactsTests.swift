@@ -9,7 +9,7 @@ import Testing
         session throws(PostgresError) in try PostgresServerFacts.read(session)
     }
 
-    @Test func itReadsASoundServer() async throws {
+    @Test func `It reads the facts of a sound server`() async throws {
         let fixture = try await Fixture()
         let facts = try await fixture.database.read(Self.facts)
         #expect(facts.version / 10_000 == 15)
@@ -22,7 +22,7 @@ import Testing
         #expect(facts.faults().isEmpty)
     }
 
-    @Test func aRoleWithoutRightsCanReadThem() async throws {
+    @Test func `A role without rights can read the facts`() async throws {
         let fixture = try await Fixture()
         try await fixture.server.sql("CREATE ROLE plain_\(fixture.test.name) LOGIN")
         let database = try Fixture.client(
@@ -30,7 +30,7 @@ import Testing
         #expect(try await database.read(Self.facts) == fixture.database.read(Self.facts))
     }
 
-    @Test func thePromotionOfAStandbyRaisesTheTimeline() async throws {
+    @Test func `The promotion of a standby raises the timeline`() async throws {
         let primary = try await PostgresServer.start()
         let standby = try await primary.startStandby()
         let first = try Fixture.client(primary.connectionString())
@@ -56,14 +56,14 @@ import Testing
         await standby.thaw()
     }
 
-    @Test func itFindsAServerThatMayLoseCommits() async throws {
+    @Test func `It finds a server that may lose commits`() async throws {
         // The kit's own setting comes first, and the last one on the command line wins.
         let server = try await PostgresServer.start(settings: ["fsync": "off", "full_page_writes": "off"])
         let facts = try await Fixture.client(server.connectionString()).read(Self.facts)
         #expect(facts.faults() == [.fsyncOff, .fullPageWritesOff])
     }
 
-    @Test func itFindsASessionThatDoesNotWait() async throws {
+    @Test func `It finds a session that does not wait`() async throws {
         let fixture = try await Fixture()
         for (value, faults) in [
             ("off", [PostgresServerFault.synchronousCommitOff]), ("local", []), ("remote_write", []), ("on", []),
@@ -82,7 +82,9 @@ import Testing
             ("on", "", 1, [.standbyNotSynchronous]),
             ("local", "", 1, [.synchronousCommitTooWeak, .standbyNotSynchronous]),
         ] as [(String, String, Int, [PostgresServerFault])])
-    func itDecidesWhichSettingsAreFaults(commit: String, names: String, standbys: Int, faults: [PostgresServerFault]) {
+    func `It decides which settings are faults`(
+        commit: String, names: String, standbys: Int, faults: [PostgresServerFault]
+    ) {
         let facts = PostgresServerFacts(
             version: 150_000, systemIdentifier: 1, timeline: 1, isInRecovery: false, fsync: "on",
             synchronousCommit: commit, fullPageWrites: "on", synchronousStandbyNames: names, connectedStandbys: standbys

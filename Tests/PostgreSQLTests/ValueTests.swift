@@ -5,7 +5,7 @@ import Testing
 @testable import PostgreSQL
 
 @Suite(.timeLimit(.minutes(3))) struct ValueTests {
-    @Test func itBringsBackEachTypeUnchanged() async throws {
+    @Test func `It brings back each type unchanged`() async throws {
         let fixture = try await Fixture()
         try await fixture.database.read { session throws(PostgresError) in
             for number in [0, 1, -1, Int64.max, Int64.min, 0x0102_0304_0506_0708] {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func itTellsNullFromEmpty() async throws {
+    @Test func `It distinguishes null from empty`() async throws {
         let fixture = try await Fixture()
         try await fixture.database.read { session throws(PostgresError) in
             let row = try session.query(
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func itPassesArraysToUnnestAndAny() async throws {
+    @Test func `It passes arrays to unnest and ANY`() async throws {
         let fixture = try await Fixture()
         try await fixture.database.read { session throws(PostgresError) in
             let rows = try session.query(
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func itWritesAndReadsColumnsOfSmallerTypes() async throws {
+    @Test func `It writes and reads columns of smaller types`() async throws {
         let fixture = try await Fixture(
             script: "CREATE TABLE small (a int2, b int4, c varchar(9), d char(3), e real, f jsonb, g name)")
         try await fixture.database.transaction { session throws(PostgresError) in
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func itNamesTheColumnOfAValueThatDoesNotFit() async throws {
+    @Test func `It names the column of a value that does not fit`() async throws {
         let fixture = try await Fixture()
         try await fixture.database.read { session throws(PostgresError) in
             let row = try session.query(
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func itRefusesANumberAboveInt8() async throws {
+    @Test func `It refuses a number above int8`() async throws {
         let fixture = try await Fixture()
         let error = try await failure {
             try await fixture.database.read { session throws(PostgresError) in
@@ -135,7 +135,7 @@ import Testing
         #expect(array.code == .statement)
     }
 
-    @Test func itCountsAffectedRows() async throws {
+    @Test func `It counts affected rows`() async throws {
         let fixture = try await Fixture(script: "CREATE TABLE t (a int8)")
         try await fixture.database.transaction { session throws(PostgresError) in
             #expect(try session.execute("INSERT INTO t SELECT generate_series(1, 5)") == 5)
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func itPreparesAStatementOnceAndKeepsABoundedNumber() async throws {
+    @Test func `It prepares a statement once and keeps a bounded number`() async throws {
         let fixture = try await Fixture { $0.maximumConnections = 1 }
         for _ in 0..<2 {
             try await fixture.database.read { session throws(PostgresError) in
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func itPreparesAnewAfterTheSchemaHasChanged() async throws {
+    @Test func `It prepares anew after the schema has changed`() async throws {
         let fixture = try await Fixture(script: "CREATE TABLE t (a int4); INSERT INTO t VALUES (7)") {
             $0.maximumConnections = 1
         }
@@ -182,7 +182,7 @@ import Testing
         #expect(try await fixture.database.transaction(read) == 7)
     }
 
-    @Test func itKeepsRowsAfterTheSession() async throws {
+    @Test func `It keeps rows after the session`() async throws {
         let fixture = try await Fixture()
         let rows = try await fixture.database.read { session throws(PostgresError) in
             try session.query("SELECT generate_series(1, 3)::int8")

@@ -14,8 +14,8 @@ struct BacklogTests {
         return store
     }
 
-    @Test("Opening, the status and a part read as many pages whatever waits, and a part no more than it holds")
-    func pagesRead() throws {
+    @Test
+    func `Opening, the status and a part read as many pages whatever waits, and a part no more than it holds`() throws {
         var figures: [(open: Int, status: Int, part: Int)] = []
         for count in [2000, 40_000] {
             let fixture = try QueueFixture()
@@ -33,8 +33,8 @@ struct BacklogTests {
         #expect(figures[1].part <= figures[0].part + 4, "\(figures)")
     }
 
-    @Test("Draining costs as much for the last part as for the first")
-    func drain() throws {
+    @Test
+    func `Draining costs as much for the last part as for the first`() throws {
         let fixture = try QueueFixture()
         let store = try filled(fixture, 30_000)
         var collector = ModelCollector()

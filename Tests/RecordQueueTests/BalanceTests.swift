@@ -8,10 +8,10 @@ import WireModel
 /// end nothing is lost or doubled.
 @Suite("Balance")
 struct BalanceTests {
-    @Test(
-        "The balance closes after every operation, with lost and repeated messages, drops, restarts and kills",
-        arguments: 1...12)
-    func randomHistory(_ seed: Int) async throws {
+    @Test(arguments: 1...12)
+    func `The balance closes after every operation, with lost and repeated messages, drops, restarts and kills`(
+        _ seed: Int
+    ) async throws {
         var random = SplitMix(state: UInt64(seed))
         let fixture = try QueueFixture()
         var directory = "/0"
@@ -78,8 +78,8 @@ struct BalanceTests {
         await queue.close()
     }
 
-    @Test("Killed between two commits, the queue has the first and not half of the second")
-    func killed() async throws {
+    @Test
+    func `Killed between two commits, the queue has the first and not half of the second`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("/a")
         for _ in 1...50 { _ = try await queue.enqueueDurably(fixture.record(.event, bytes: 3000)) }

@@ -19,7 +19,6 @@ struct DamageTests {
     }
 
     @Test(
-        "A row that does not fit ends the part before it, is dropped once at the front, and the chain goes on",
         arguments: [
             ("UPDATE sample SET body = x'00' WHERE number = 5", 5...5),
             ("UPDATE sample SET body = zeroblob(length(body)) WHERE number IN (5, 6, 7)", 5...7),
@@ -29,7 +28,9 @@ struct DamageTests {
             ("UPDATE sample SET body = x'00' WHERE number = 60", 60...60),
             ("UPDATE sample SET body = x'00' WHERE number = 1", 1...1),
         ] as [(String, ClosedRange<UInt64>)])
-    func unreadable(_ sql: String, _ lost: ClosedRange<UInt64>) async throws {
+    func `A row that does not fit ends the part before it, is dropped once at the front, and the chain goes on`(
+        _ sql: String, _ lost: ClosedRange<UInt64>
+    ) async throws {
         let fixture = try QueueFixture()
         let queue = try await damaged(fixture, sql)
         var collector = ModelCollector()
@@ -45,8 +46,8 @@ struct DamageTests {
         await queue.close()
     }
 
-    @Test("The part before a damaged row is sent whole")
-    func partBefore() async throws {
+    @Test
+    func `The part before a damaged row is sent whole`() async throws {
         let fixture = try QueueFixture()
         let queue = try await damaged(fixture, "UPDATE sample SET body = x'00' WHERE number = 5")
         let part = try #require(
@@ -95,10 +96,8 @@ struct DamageTests {
         try store.close()
     }
 
-    @Test(
-        "Truncated anywhere, there is a queue whose chain and balance hold",
-        arguments: ["queue.sqlite", "queue.sqlite-wal"])
-    func truncated(_ name: String) async throws {
+    @Test(arguments: ["queue.sqlite", "queue.sqlite-wal"])
+    func `Truncated anywhere, there is a queue whose chain and balance hold`(_ name: String) async throws {
         let fixture = try QueueFixture()
         try await inUse(fixture)
         var results: Set<String> = []
@@ -120,8 +119,8 @@ struct DamageTests {
         #expect(results.contains("whole"))
     }
 
-    @Test("With bits flipped anywhere, the same", arguments: ["queue.sqlite", "queue.sqlite-wal"])
-    func flipped(_ name: String) async throws {
+    @Test(arguments: ["queue.sqlite", "queue.sqlite-wal"])
+    func `With bits flipped anywhere, the same`(_ name: String) async throws {
         let fixture = try QueueFixture()
         try await inUse(fixture)
         var random = SplitMix(state: 12)

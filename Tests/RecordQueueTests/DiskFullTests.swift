@@ -7,10 +7,11 @@ import WireModel
 
 @Suite("Full disk", .serialized)
 struct DiskFullTests {
-    @Test(
-        "At zero bytes free sending, acknowledging and dropping go on, enqueueing fails typed, and all recovers with the space",
-        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
-    func zeroBytesFree() async throws {
+    @Test(.enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
+    func
+        `At zero bytes free sending, acknowledging and dropping go on, enqueueing fails typed, and all recovers with the space`()
+        async throws
+    {
         let disk = try SmallDisk(megabytes: 24)
         let fixture = try QueueFixture(in: disk.path)
         var configuration = QueueFixture.configuration { $0.maximumBytes = 32 << 20 }
@@ -70,10 +71,9 @@ struct DiskFullTests {
     }
 
     @Test(
-        "At zero bytes free an epoch ends, is closed, and its records are queued anew",
         .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"),
         arguments: [EpochEnd.restored, .wiped, .reboundSend])
-    func endingOnAFullDisk(_ end: EpochEnd) async throws {
+    func `At zero bytes free an epoch ends, is closed, and its records are queued anew`(_ end: EpochEnd) async throws {
         let disk = try SmallDisk(megabytes: 24)
         let fixture = try QueueFixture(in: disk.path)
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 32 << 20 })
@@ -96,10 +96,8 @@ struct DiskFullTests {
         await queue.close()
     }
 
-    @Test(
-        "The file does not grow into the space that is to stay free",
-        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
-    func keepFree() async throws {
+    @Test(.enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
+    func `The file does not grow into the space that is to stay free`() async throws {
         let disk = try SmallDisk(megabytes: 24)
         let fixture = try QueueFixture(in: disk.path)
         let queue = try fixture.open("", QueueFixture.configuration { $0.keepFreeBytes = 10 << 20 })
@@ -114,10 +112,8 @@ struct DiskFullTests {
         await queue.close()
     }
 
-    @Test(
-        "A first start without room is refused, typed, and works once there is some",
-        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
-    func noRoomToStart() async throws {
+    @Test(.enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
+    func `A first start without room is refused, typed, and works once there is some`() async throws {
         let disk = try SmallDisk(megabytes: 24)
         let fixture = try QueueFixture(in: disk.path)
         try disk.fill()

@@ -17,9 +17,11 @@ struct DropWaitingTests {
         (collector.stored[stream] ?? []).map { RecordHeader(scanning: $0)?.body(of: $0).first }
     }
 
-    @Test(
-        "It leaves its streams with its reason and the collector hears of it; what was sent stays, and so does status")
-    func dropped() async throws {
+    @Test
+    func
+        `It leaves its streams with its reason and the collector hears of it; what was sent stays, and so does status`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         try fill(queue, fixture, 1...10)
@@ -41,8 +43,9 @@ struct DropWaitingTests {
         await queue.close()
     }
 
-    @Test("Nothing of it comes back from an epoch that has ended, whether that is closed before or after")
-    func ended() async throws {
+    @Test
+    func `Nothing of it comes back from an epoch that has ended, whether that is closed before or after`() async throws
+    {
         for closesBefore in [true, false] {
             let fixture = try QueueFixture()
             var queue = try fixture.open()
@@ -74,8 +77,10 @@ struct DropWaitingTests {
         }
     }
 
-    @Test("Records that waited in an image of the disk are stored once, though both branches of the history sent them")
-    func restoredImage() async throws {
+    @Test
+    func `Records that waited in an image of the disk are stored once, though both branches of the history sent them`()
+        async throws
+    {
         for sentMore in [false, true] {
             let fixture = try QueueFixture()
             var queue = try fixture.open()
@@ -106,8 +111,8 @@ struct DropWaitingTests {
         }
     }
 
-    @Test("Counts of what was refused elsewhere are written with the next commit")
-    func countDropped() async throws {
+    @Test
+    func `Counts of what was refused elsewhere are written with the next commit`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         queue.countDropped(.consent, of: .sample)

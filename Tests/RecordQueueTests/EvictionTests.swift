@@ -30,8 +30,10 @@ struct EvictionTests {
         #expect(try store.balance().values.allSatisfy(\.closes))
     }
 
-    @Test("Samples go first, then events, then status, oldest first; never what is more important than the newcomer")
-    func order() throws {
+    @Test
+    func `Samples go first, then events, then status, oldest first; never what is more important than the newcomer`()
+        throws
+    {
         let fixture = try QueueFixture()
         let store = try fixture.store(QueueFixture.configuration { $0.maximumBytes = 2 << 20 })
         #expect(try fill(store, fixture, .sample, 600) == 0)
@@ -58,8 +60,8 @@ struct EvictionTests {
         try store.close()
     }
 
-    @Test("The row cap drops the oldest of the same stream")
-    func rowCap() throws {
+    @Test
+    func `The row cap drops the oldest of the same stream`() throws {
         let fixture = try QueueFixture()
         let store = try fixture.store(QueueFixture.configuration { $0.maximumRecords = 50 })
         _ = try fill(store, fixture, .event, 5)
@@ -73,8 +75,8 @@ struct EvictionTests {
         try store.close()
     }
 
-    @Test("A durable record that finds no place under the cap is told so")
-    func durableAtCap() async throws {
+    @Test
+    func `A durable record that finds no place under the cap is told so`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 1 << 20 })
         for _ in 1...12 { _ = try await queue.enqueueDurably(fixture.record(.status, bytes: 100_000)) }
@@ -88,8 +90,8 @@ struct EvictionTests {
         await queue.close()
     }
 
-    @Test("Room is found in the file, then by growing, then by eviction, and the reserve stays")
-    func plan() {
+    @Test
+    func `Room is found in the file, then by growing, then by eviction, and the reserve stays`() {
         func step(available: Int, allocated: Int, needed: Int) -> RoomPlan.Step {
             RoomPlan(availablePages: available, allocatedPages: allocated, growthPages: 256, maximumPages: 1000).step(
                 needed: needed)

@@ -7,8 +7,8 @@ import WireModel
 
 @Suite("The copies of files")
 struct FileCopiesTests {
-    @Test("Are there after every opening, and one replaced by another is written over in the file")
-    func kept() async throws {
+    @Test
+    func `Are there after every opening, and one replaced by another is written over in the file`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         #expect(try queue.copy(of: .identity) == nil)
@@ -27,8 +27,8 @@ struct FileCopiesTests {
         #expect(throws: QueueError.self) { try queue.copy(of: .identity) }
     }
 
-    @Test("Of two files are apart: one that changes leaves the other as it is")
-    func apart() async throws {
+    @Test
+    func `Of two files are apart: one that changes leaves the other as it is`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         try queue.keepCopy(Data("denied".utf8), of: .consent)
@@ -41,8 +41,10 @@ struct FileCopiesTests {
         await queue.close()
     }
 
-    @Test("Go over into the file that takes a corrupt one's place, and so does the end of an epoch leave them")
-    func salvaged() async throws {
+    @Test
+    func `Go over into the file that takes a corrupt one's place, and so does the end of an epoch leave them`()
+        async throws
+    {
         for end in [EpochEnd.wiped, .reboundSend, .reboundDrop] {
             let fixture = try QueueFixture()
             var queue = try fixture.open()
@@ -63,10 +65,11 @@ struct FileCopiesTests {
         }
     }
 
-    @Test(
-        "The copy of a directory that nobody holds can be read, and where somebody does, or there is no queue, it is said"
-    )
-    func unheld() async throws {
+    @Test
+    func
+        `The copy of a directory that nobody holds can be read, and where somebody does, or there is no queue, it is said`()
+        async throws
+    {
         let fixture = try QueueFixture()
         #expect(try RecordQueue.copy(of: .consent, inDirectory: fixture.directory) == nil)
         let queue = try fixture.open()
@@ -79,8 +82,8 @@ struct FileCopiesTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database)) == before)
     }
 
-    @Test("A queue of version 3, which had none, is taken over as it is")
-    func version3() async throws {
+    @Test
+    func `A queue of version 3, which had none, is taken over as it is`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         let epoch = queue.epoch
@@ -120,8 +123,10 @@ struct FileCopiesTests {
         return epoch
     }
 
-    @Test("The identity of a queue of version 4 is taken over, and its former row is written over in the file")
-    func version4() async throws {
+    @Test
+    func `The identity of a queue of version 4 is taken over, and its former row is written over in the file`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let epoch = try await version4(fixture, identity: "the secret of this device")
         var queue = try fixture.open()
@@ -142,8 +147,8 @@ struct FileCopiesTests {
         #expect(bytes.range(of: Data("the secret of this device".utf8)) == nil)
     }
 
-    @Test("The identity of a corrupt queue of version 4 is salvaged, too")
-    func corruptVersion4() async throws {
+    @Test
+    func `The identity of a corrupt queue of version 4 is salvaged, too`() async throws {
         let fixture = try QueueFixture()
         _ = try await version4(fixture, identity: "who")
         let connection = try Connection(path: fixture.database)

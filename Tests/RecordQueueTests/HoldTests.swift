@@ -14,8 +14,8 @@ struct HoldTests {
             ?? 0
     }
 
-    @Test("Only the prefix that is due is sent, whatever the wall clock and restarts do")
-    func hold() async throws {
+    @Test
+    func `Only the prefix that is due is sent, whatever the wall clock and restarts do`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.event))
@@ -40,8 +40,8 @@ struct HoldTests {
         await queue.close()
     }
 
-    @Test("A record that waited in memory before it was queued is held from when it was made")
-    func heldFromMaking() async throws {
+    @Test
+    func `A record that waited in memory before it was queued is held from when it was made`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         let record = fixture.record(.event)
@@ -51,8 +51,8 @@ struct HoldTests {
         await queue.close()
     }
 
-    @Test("A gap in front goes out although nothing behind it is due")
-    func gapsAreNotHeld() async throws {
+    @Test
+    func `A gap in front goes out although nothing behind it is due`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...3 { try queue.enqueue(fixture.record(.event)) }
@@ -64,8 +64,8 @@ struct HoldTests {
         await queue.close()
     }
 
-    @Test("Records past the age cap are dropped, counted, and a clock that jumps ahead drops none")
-    func ageCap() async throws {
+    @Test
+    func `Records past the age cap are dropped, counted, and a clock that jumps ahead drops none`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumAge = .seconds(86400) })
         for _ in 1...20 { try queue.enqueue(fixture.record()) }

@@ -79,8 +79,8 @@ struct MigrationTests {
         return (epoch, StreamMark(number: 5, link: links[5], stored: 5), records)
     }
 
-    @Test("Are taken over as they are: epoch, numbers, gaps, counts and rows, and go on")
-    func migrated() async throws {
+    @Test
+    func `Are taken over as they are: epoch, numbers, gaps, counts and rows, and go on`() async throws {
         let fixture = try QueueFixture()
         let (epoch, mark, records) = try make(fixture)
         var queue = try fixture.open()
@@ -103,8 +103,8 @@ struct MigrationTests {
         await queue.close()
     }
 
-    @Test("Of version 2 what is quarantined is kept; whether the collector has it is not known any more")
-    func version2() async throws {
+    @Test
+    func `Of version 2 what is quarantined is kept; whether the collector has it is not known any more`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         for _ in 1...3 { try queue.enqueue(fixture.record(.event)) }
@@ -129,8 +129,8 @@ struct MigrationTests {
         await queue.close()
     }
 
-    @Test("A corrupt one is salvaged, too")
-    func salvaged() async throws {
+    @Test
+    func `A corrupt one is salvaged, too`() async throws {
         let fixture = try QueueFixture()
         let (epoch, _, records) = try make(fixture)
         let connection = try Connection(path: fixture.database)

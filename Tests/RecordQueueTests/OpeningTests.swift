@@ -14,8 +14,9 @@ struct OpeningTests {
         } catch { return error }
     }
 
-    @Test("A lock given up is free, even while a child that is being started has a copy of its descriptor")
-    func lockCopied() async throws {
+    @Test
+    func `A lock given up is free, even while a child that is being started has a copy of its descriptor`() async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         let lock = "\(fixture.directory)/lock"
@@ -31,8 +32,10 @@ struct OpeningTests {
         await again.close()
     }
 
-    @Test("A second opener is refused with the holder's process id, and may open once the first has closed")
-    func secondOpener() async throws {
+    @Test
+    func `A second opener is refused with the holder's process id, and may open once the first has closed`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         let error = try #require(code { () throws(QueueError) in try fixture.open() })
@@ -43,8 +46,8 @@ struct OpeningTests {
         await again.close()
     }
 
-    @Test("The directory is made for its owner only, the files too, and there is no shared-memory file")
-    func modes() async throws {
+    @Test
+    func `The directory is made for its owner only, the files too, and there is no shared-memory file`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("/a/b")
         _ = try await queue.enqueueDurably(fixture.record())
@@ -60,8 +63,8 @@ struct OpeningTests {
         await queue.close()
     }
 
-    @Test("Every setting the promises rest on is read back from the connection")
-    func pragmas() throws {
+    @Test
+    func `Every setting the promises rest on is read back from the connection`() throws {
         let fixture = try QueueFixture()
         let store = try fixture.store()
         for (name, value) in [
@@ -76,8 +79,8 @@ struct OpeningTests {
         try store.close()
     }
 
-    @Test("A newer file is refused politely and not touched")
-    func newerVersion() async throws {
+    @Test
+    func `A newer file is refused politely and not touched`() async throws {
         let fixture = try QueueFixture()
         await (try fixture.open()).close()
         let connection = try Connection(path: fixture.database)
@@ -89,12 +92,12 @@ struct OpeningTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database)) == before)
     }
 
-    @Test(
-        "What is no queue is moved aside as it is, the device goes on, and the status says so",
-        arguments: [
-            "garbage", "other", "missing-table", "changed-table", "bad-ledger", "future-hold",
-        ])
-    func notAQueue(_ kind: String) async throws {
+    @Test(arguments: [
+        "garbage", "other", "missing-table", "changed-table", "bad-ledger", "future-hold",
+    ])
+    func `What is no queue is moved aside as it is, the device goes on, and the status says so`(_ kind: String)
+        async throws
+    {
         let fixture = try QueueFixture()
         if kind == "garbage" {
             try Data(repeating: 0x41, count: 20000).write(to: URL(fileURLWithPath: fixture.database))
@@ -130,8 +133,8 @@ struct OpeningTests {
         await queue.close()
     }
 
-    @Test("Settings out of range are refused by name")
-    func settings() throws {
+    @Test
+    func `Settings out of range are refused by name`() throws {
         let fixture = try QueueFixture()
         for (name, change) in [
             ("maximumBytes", { $0.maximumBytes = 1 }), ("lossWindow", { $0.lossWindow = .seconds(61) }),
@@ -142,8 +145,8 @@ struct OpeningTests {
         }
     }
 
-    @Test("Opening reads the ledger, not the backlog")
-    func flatStart() throws {
+    @Test
+    func `Opening reads the ledger, not the backlog`() throws {
         let fixture = try QueueFixture()
         let store = try fixture.store()
         for _ in 1...20 { _ = try store.append((1...1000).map { _ in fixture.record(bytes: 500) }) }

@@ -6,8 +6,8 @@ import WireModel
 
 @Suite("Record queue")
 struct RecordQueueTests {
-    @Test("What is queued is sent in order, acknowledged by the mark, and leaves")
-    func roundTrip() async throws {
+    @Test
+    func `What is queued is sent in order, acknowledged by the mark, and leaves`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for byte in 1...5 { try queue.enqueue(fixture.record(byte: UInt8(byte))) }
@@ -36,8 +36,8 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test("A part keeps to its bytes and records, but always has one")
-    func partBounds() async throws {
+    @Test
+    func `A part keeps to its bytes and records, but always has one`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...10 { try queue.enqueue(fixture.record(bytes: 1000)) }
@@ -53,8 +53,10 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test("What was committed is there after closing and opening, with the same epoch and numbers going on")
-    func reopening() async throws {
+    @Test
+    func `What was committed is there after closing and opening, with the same epoch and numbers going on`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         let epoch = queue.epoch
@@ -70,8 +72,8 @@ struct RecordQueueTests {
         await #expect(throws: QueueError.self) { try await queue.flush() }
     }
 
-    @Test("Dropping at the front leaves gaps that merge by reason, are sent first, and alone too")
-    func dropping() async throws {
+    @Test
+    func `Dropping at the front leaves gaps that merge by reason, are sent first, and alone too`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...10 { try queue.enqueue(fixture.record()) }
@@ -112,10 +114,11 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test(
-        "Answers for another epoch, inside a gap, with counts that do not add up or with impossible numbers change nothing"
-    )
-    func foreignAnswers() async throws {
+    @Test
+    func
+        `Answers for another epoch, inside a gap, with counts that do not add up or with impossible numbers change nothing`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...4 { try queue.enqueue(fixture.record()) }
@@ -145,8 +148,8 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test("Once histories have diverged nothing is sent, also after a restart, and the status says so")
-    func divergence() async throws {
+    @Test
+    func `Once histories have diverged nothing is sent, also after a restart, and the status says so`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.status))
@@ -164,8 +167,8 @@ struct RecordQueueTests {
         await queue.close()
     }
 
-    @Test("The first binding binds; another is told whom the queue is for")
-    func binding() async throws {
+    @Test
+    func `The first binding binds; another is told whom the queue is for`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         let first = QueueBinding(collector: .random(), organization: "default", device: .random())

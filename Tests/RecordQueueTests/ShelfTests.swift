@@ -38,8 +38,10 @@ struct ShelfTests {
         return try fixture.open()
     }
 
-    @Test("Is numbered behind what was there, in its order and with its times, and the balance stays as it was")
-    func pending() async throws {
+    @Test
+    func `Is numbered behind what was there, in its order and with its times, and the balance stays as it was`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var queue = try open(.pending, fixture)
         let version = try await queue.run { try $0.connection.userVersion }
@@ -73,8 +75,9 @@ struct ShelfTests {
         await queue.close()
     }
 
-    @Test("Goes on after a kill, with ended epochs that are not closed yet, and every record arrives once")
-    func epochs() async throws {
+    @Test
+    func `Goes on after a kill, with ended epochs that are not closed yet, and every record arrives once`() async throws
+    {
         let fixture = try QueueFixture()
         let queue = try open(.epochs, fixture)
         #expect(try await queue.status().replacements == 0)
@@ -93,8 +96,8 @@ struct ShelfTests {
         await queue.close()
     }
 
-    @Test("Denied, it is dropped and counted like all that waits")
-    func denied() async throws {
+    @Test
+    func `Denied, it is dropped and counted like all that waits`() async throws {
         let fixture = try QueueFixture()
         let queue = try open(.denied, fixture)
         #expect(try await queue.dropWaiting(of: [.event, .sample], reason: .consent) == 34)
@@ -106,8 +109,8 @@ struct ShelfTests {
         await queue.close()
     }
 
-    @Test("What had left the shelf before is not taken again")
-    func releasing() async throws {
+    @Test
+    func `What had left the shelf before is not taken again`() async throws {
         let fixture = try QueueFixture()
         let queue = try open(.releasing, fixture)
         var collector = try await collector(of: queue)
@@ -117,8 +120,8 @@ struct ShelfTests {
         await queue.close()
     }
 
-    @Test("What a wipe had given up stays given up, and nothing of it is left in the file")
-    func wiped() async throws {
+    @Test
+    func `What a wipe had given up stays given up, and nothing of it is left in the file`() async throws {
         let fixture = try QueueFixture()
         let queue = try open(.wiped, fixture)
         try await queue.finishWipe()
@@ -135,8 +138,10 @@ struct ShelfTests {
         #expect(bytes.range(of: Data(repeating: 19, count: 60)) == nil)
     }
 
-    @Test("Of a corrupt file it is salvaged: in its order behind nothing else, and what is missing is counted")
-    func salvaged() async throws {
+    @Test
+    func `Of a corrupt file it is salvaged: in its order behind nothing else, and what is missing is counted`()
+        async throws
+    {
         for losesOne in [false, true] {
             let fixture = try QueueFixture()
             try StoredQueue.pending.unpack(into: fixture.directory)
@@ -164,8 +169,10 @@ struct ShelfTests {
         }
     }
 
-    @Test("A file that lacks what its marker knows of is salvaged as it was found: nothing is migrated before")
-    func markerFirst() async throws {
+    @Test
+    func `A file that lacks what its marker knows of is salvaged as it was found: nothing is migrated before`()
+        async throws
+    {
         let fixture = try QueueFixture()
         try StoredQueue.pending.unpack(into: fixture.directory)
         var marker = try #require(EpochMarker(in: fixture.directory))
@@ -181,8 +188,8 @@ struct ShelfTests {
         await queue.close()
     }
 
-    @Test("The marker of that version is read")
-    func marker() throws {
+    @Test
+    func `The marker of that version is read`() throws {
         let fixture = try QueueFixture()
         try StoredQueue.pending.unpack(into: fixture.directory)
         let event = try #require(EpochMarker(in: fixture.directory)?.streams?[.event])

@@ -8,7 +8,7 @@ import WireModel
 @Suite("Messages as JSON")
 struct MessageViewTests {
     /// A rule by the name of a field once turned a custom sample's attribute `stream=STREAM_A` into `a`.
-    @Test func dataThatLooksLikeAnEnumOrATimeStaysAsItCame() throws {
+    @Test func `Data that looks like an enum or a time stays as it came`() throws {
         var sample = WireCustomSample()
         var measurement = WireMeasurement()
         measurement.attributes = [
@@ -25,7 +25,7 @@ struct MessageViewTests {
         #expect(attributes == measurement.attributes.mapValues { .text($0) })
     }
 
-    @Test func aBeaconReadsAsTheRestOfTheAPIDoes() throws {
+    @Test func `A beacon reads as the rest of the API does`() throws {
         var beacon = WireBeacon()
         (beacon.consent, beacon.trigger, beacon.network) = (.granted, .start, .ethernet)
         beacon.processStartTime = 1_769_860_800_000_000

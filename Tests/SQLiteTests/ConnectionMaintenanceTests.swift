@@ -25,7 +25,7 @@ import Testing
         return try select.step() ? select.int(0) : -1
     }
 
-    @Test func aCheckpointMovesAllFramesAndTruncateEmptiesTheWAL() throws {
+    @Test func `A checkpoint moves all frames, and truncate empties the WAL`() throws {
         let passive = try connection.checkpoint(.passive)
         #expect(passive.walFrames > 10 && passive.checkpointedFrames == passive.walFrames && !passive.busy)
         #expect(try connection.fileSize(.wal) > 0)
@@ -33,7 +33,7 @@ import Testing
         #expect(try connection.fileSize(.wal) == 0)
     }
 
-    @Test func aReaderMakesACheckpointBusyNotAnError() throws {
+    @Test func `A reader makes a checkpoint busy, which is not an error`() throws {
         var options = Connection.Options()
         options.busyTimeoutMilliseconds = 0
         let writer = try Connection(path: connection.path, options: options)
@@ -46,16 +46,16 @@ import Testing
         #expect(try writer.checkpoint(.truncate).busy == false)
     }
 
-    @Test func outsideWALModeThereIsNothingToCheckpoint() throws {
+    @Test func `Outside WAL mode, there is nothing to checkpoint`() throws {
         let other = try Connection(path: directory.file("other.sqlite"), options: .init(journalMode: .delete))
         #expect(try other.checkpoint(.full) == .init(walFrames: 0, checkpointedFrames: 0, busy: false))
     }
 
-    @Test(arguments: [true, false]) func aSoundFileHasNoFindings(quick: Bool) throws {
+    @Test(arguments: [true, false]) func `A sound file has no findings`(quick: Bool) throws {
         #expect(try connection.integrityCheck(quick: quick, limit: 10) == [])
     }
 
-    @Test func aBackupHoldsAllAndOverwritesNothing() throws {
+    @Test func `A backup holds all and overwrites nothing`() throws {
         let path = directory.file("backup.sqlite")
         try connection.backup(to: path, pagesPerStep: 3)
         let copy = try Connection(path: path)
@@ -66,7 +66,7 @@ import Testing
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
     }
 
-    @Test func aBackupIsOneMomentThoughOthersWriteMeanwhile() throws {
+    @Test func `A backup is one moment, though others write meanwhile`() throws {
         let destination = try Connection(path: directory.file("backup.sqlite"))
         let writer = try Connection(path: connection.path)
         var steps = 0
@@ -83,7 +83,7 @@ import Testing
         #expect(try destination.integrityCheck() == [])
     }
 
-    @Test func aBackupIntoALockedFileIsTyped() throws {
+    @Test func `A backup into a locked file is a typed error`() throws {
         var options = Connection.Options()
         options.busyTimeoutMilliseconds = 0
         let destination = try Connection(path: directory.file("backup.sqlite"), options: options)

@@ -16,7 +16,7 @@ import Testing
         return (Int64(status.st_size), Int64(status.st_blocks) * 512)
     }
 
-    @Test func theSizeHintReallyGrowsAndAllocatesTheFile() throws {
+    @Test func `The size hint really grows and allocates the file`() throws {
         let connection = try Connection(path: path)
         try connection.execute("CREATE TABLE t(x)")
         try connection.setChunkSize(bytes: 1 << 20)
@@ -29,14 +29,14 @@ import Testing
         #expect(try connection.integrityCheck() == [])
     }
 
-    @Test func aHintWithoutAChunkSizeGrowsByPages() throws {
+    @Test func `A hint without a chunk size grows by pages`() throws {
         let connection = try Connection(path: path)
         try connection.execute("CREATE TABLE t(x)")
         try connection.sizeHint(bytes: 100_000)
         #expect(space(path).size == 102_400)
     }
 
-    @Test func whatCannotFitIsRefusedBeforeItFillsTheDisk() throws {
+    @Test func `What cannot fit is refused before it fills the disk`() throws {
         let connection = try Connection(path: path)
         try connection.execute("CREATE TABLE t(x)")
         let before = space(path)
@@ -47,7 +47,7 @@ import Testing
         #expect(try connection.integrityCheck() == [])
     }
 
-    @Test func thePersistentWALStaysAfterClosing() throws {
+    @Test func `The persistent WAL stays after closing`() throws {
         for persistent in [false, true] {
             let path = directory.file("\(persistent).sqlite")
             let connection = try Connection(path: path)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func anAllocatedWALKeepsItsSpaceThroughCheckpointsAndReopening() throws {
+    @Test func `An allocated WAL keeps its space through checkpoints and reopening`() throws {
         let bytes: Int64 = 2 << 20
         for round in 0..<3 {
             let connection = try Connection(path: path, options: .init(exclusiveLocking: true))
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func anAllocatedWALIsReadBackWholeAfterACrash() throws {
+    @Test func `An allocated WAL is read back whole after a crash`() throws {
         let connection = try Connection(path: path)
         try connection.preallocateWAL(bytes: 1 << 20)
         try connection.execute("CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (3)")
@@ -89,7 +89,7 @@ import Testing
         #expect(select.int(0) == 3)
     }
 
-    @Test func outsideWALModeThereIsNoWALToAllocate() throws {
+    @Test func `Outside WAL mode, there is no WAL to allocate`() throws {
         let connection = try Connection(path: path, options: .init(journalMode: .delete))
         #expect(#expect(throws: SQLiteError.self) { try connection.preallocateWAL(bytes: 4096) }?.code == .misuse)
     }

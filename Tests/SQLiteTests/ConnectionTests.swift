@@ -10,7 +10,7 @@ import Testing
     init() throws { directory = try TemporaryDirectory() }
 
     @Test(arguments: [Connection.Synchronous.off, .normal, .full, .extra], [Connection.JournalMode.wal, .delete])
-    func everyOptionIsReadBack(synchronous: Connection.Synchronous, journalMode: Connection.JournalMode) throws {
+    func `Every option is read back`(synchronous: Connection.Synchronous, journalMode: Connection.JournalMode) throws {
         var options = Connection.Options(synchronous: synchronous, journalMode: journalMode, applicationID: 0x5753_3151)
         options.pageSize = 8192
         options.walAutocheckpointPages = 77
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func theDefaultsKeepThePromise() throws {
+    @Test func `The defaults keep the promise`() throws {
         let connection = try Connection(path: path)
         #expect(try connection.pragma("synchronous") == "2")
         #expect(try connection.pragma("journal_mode") == "wal")
@@ -50,7 +50,7 @@ import Testing
         #expect(!connection.isReadOnly)
     }
 
-    @Test func aPragmaThatDoesNotTakeIsAnErrorNamingIt() throws {
+    @Test func `A pragma that has no effect is an error that names it`() throws {
         var options = Connection.Options()
         options.pageSize = 1000  // not a power of two: SQLite ignores it silently
         let error = #expect(throws: SQLiteError.self) { try Connection(path: path, options: options) }
@@ -58,14 +58,14 @@ import Testing
         #expect(error?.message.contains("page_size") == true)
     }
 
-    @Test func anExistingFileKeepsItsPageSize() throws {
+    @Test func `An existing file keeps its page size`() throws {
         try Connection(path: path).execute("CREATE TABLE t(x)")
         var options = Connection.Options()
         options.pageSize = 16384
         #expect(try Connection(path: path, options: options).pragma("page_size") == "4096")
     }
 
-    @Test func exclusiveLockingKeepsOthersOutAndMakesNoSharedMemory() throws {
+    @Test func `Exclusive locking keeps others out and makes no shared memory`() throws {
         let connection = try Connection(path: path, options: .init(exclusiveLocking: true))
         try connection.execute("CREATE TABLE t(x)")
         #expect(try connection.pragma("locking_mode") == "exclusive")
@@ -76,7 +76,7 @@ import Testing
         #expect(error?.code == .busy)
     }
 
-    @Test func filesAreMadeWithTheModeAskedForWhateverTheUmask() throws {
+    @Test func `Files are made with the mode asked for, whatever the umask`() throws {
         let connection = try Connection(path: path)
         try connection.execute("CREATE TABLE t(x)")
         for name in [path, path + "-wal", path + "-shm"] {
@@ -90,7 +90,7 @@ import Testing
         #expect(try FileManager.default.attributesOfItem(atPath: other)[.posixPermissions] as? Int == 0o666)
     }
 
-    @Test func aSymbolicLinkInPlaceOfTheFileIsRefusedAndOneOnTheWayIsNot() throws {
+    @Test func `A symbolic link in place of the file is refused, and one on the way is not`() throws {
         try Connection(path: path).execute("CREATE TABLE t(x)")
         let link = directory.file("link.sqlite")
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
@@ -102,7 +102,7 @@ import Testing
         #expect(try Connection(path: linked + "/test.sqlite").pragma("page_count") == "2")
     }
 
-    @Test func aMissingFileIsMadeOnlyInCreateMode() throws {
+    @Test func `A missing file is made only in create mode`() throws {
         for mode in [Connection.Mode.readWrite, .readOnly] {
             let error = #expect(throws: SQLiteError.self) { try Connection(path: path, options: .init(mode: mode)) }
             #expect(error?.code == .cannotOpen)
@@ -112,7 +112,7 @@ import Testing
         #expect(error?.code == .cannotOpen)
     }
 
-    @Test func aFileOfANewerProgramIsRefusedUntouched() throws {
+    @Test func `A file of a newer program is refused untouched`() throws {
         do {
             let connection = try Connection(path: path)
             try connection.execute("CREATE TABLE t(x)")
@@ -130,7 +130,7 @@ import Testing
         #expect(throws: Never.self) { try Connection(path: path, options: options) }
     }
 
-    @Test func aFileOfAnotherApplicationIsRefused() throws {
+    @Test func `A file of another application is refused`() throws {
         _ = try Connection(path: path, options: .init(applicationID: 1))
         #expect(
             #expect(throws: SQLiteError.self) { try Connection(path: path, options: .init(applicationID: 2)) }?.code
@@ -148,7 +148,7 @@ import Testing
         #expect(try Connection(path: cutShort, options: .init(applicationID: 1)).pragma("application_id") == "1")
     }
 
-    @Test func aClosedConnectionSaysSo() throws {
+    @Test func `A closed connection says so`() throws {
         let connection = try Connection(path: path)
         let cached = try connection.cached("SELECT 1")
         try connection.close()
@@ -161,7 +161,7 @@ import Testing
         #expect(connection.changes == 0)
     }
 
-    @Test func closingWithAStatementHeldIsRefusedAndReleasingIsSafe() throws {
+    @Test func `Closing with a statement held is refused, and releasing is safe`() throws {
         var connection: Connection? = try Connection(path: path)
         let statement = try #require(try connection?.prepare("SELECT 1"))
         #expect(#expect(throws: SQLiteError.self) { try connection?.close() }?.code == .busy)
@@ -170,7 +170,7 @@ import Testing
         #expect(statement.int64(0) == 1)
     }
 
-    @Test func theCacheGivesTheSameStatementFresh() throws {
+    @Test func `The cache gives the same statement fresh`() throws {
         var options = Connection.Options()
         options.statementCacheCapacity = 2
         let connection = try Connection(path: path, options: options)
@@ -185,7 +185,7 @@ import Testing
         #expect(try connection.cached("SELECT ?1") !== first)
     }
 
-    @Test func interruptEndsNothingThatIsNotRunning() throws {
+    @Test func `Interrupt ends nothing that is not running`() throws {
         let connection = try Connection(path: path)
         connection.interrupt()
         #expect(try connection.prepare("SELECT 1").step())

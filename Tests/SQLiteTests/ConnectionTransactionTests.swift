@@ -24,7 +24,7 @@ import Testing
         return statement.int(0)
     }
 
-    @Test func aBodyThatReturnsIsCommitted() throws {
+    @Test func `A body that returns is committed`() throws {
         let value = try connection.transaction { () throws(SQLiteError) in
             try connection.execute("INSERT INTO t VALUES(7, 'a')")
             #expect(connection.isInTransaction)
@@ -36,7 +36,7 @@ import Testing
         #expect(try count() == 1)
     }
 
-    @Test func aBodyThatThrowsIsRolledBackAndItsOwnErrorArrives() throws {
+    @Test func `A body that throws is rolled back, and its own error arrives`() throws {
         #expect(throws: Refusal.own) {
             try connection.transaction(mapping: { Refusal.sqlite($0.code) }) { () throws(Refusal) in
                 do throws(SQLiteError) {
@@ -51,7 +51,7 @@ import Testing
         #expect(try count() == 0)
     }
 
-    @Test func aTransactionThatSQLiteRolledBackItselfIsNeverReportedAsCommitted() throws {
+    @Test func `A transaction that SQLite rolled back itself is never reported as committed`() throws {
         let error = #expect(throws: SQLiteError.self) {
             try connection.transaction { () throws(SQLiteError) in
                 try connection.execute("INSERT INTO t VALUES(1, 'a')")
@@ -71,7 +71,7 @@ import Testing
         #expect(try count() == 1)
     }
 
-    @Test func aFailedCommitLeavesNothingBehind() throws {
+    @Test func `A failed commit leaves nothing behind`() throws {
         try connection.execute("CREATE TABLE u(x REFERENCES t(x) DEFERRABLE INITIALLY DEFERRED)")
         let error = #expect(throws: SQLiteError.self) {
             try connection.transaction { () throws(SQLiteError) in try connection.execute("INSERT INTO u VALUES(99)") }
@@ -81,7 +81,7 @@ import Testing
         try connection.transaction { () throws(SQLiteError) in try connection.execute("INSERT INTO t VALUES(1, 'a')") }
     }
 
-    @Test func anInnerTransactionIsRefusedAndTheOuterGoesOn() throws {
+    @Test func `An inner transaction is refused, and the outer goes on`() throws {
         try connection.transaction { () throws(SQLiteError) in
             try connection.execute("INSERT INTO t VALUES(1, 'a')")
             do {
@@ -93,7 +93,7 @@ import Testing
         #expect(try count() == 1)
     }
 
-    @Test func aBusyBeginRunsNothing() throws {
+    @Test func `A busy begin runs nothing`() throws {
         var options = Connection.Options()
         options.busyTimeoutMilliseconds = 0
         let other = try Connection(path: connection.path, options: options)

@@ -68,11 +68,11 @@ import Testing
         .corrupt, .notADatabase, .io, .cannotOpen, .readOnly, .other, .constraint, .pragma, .outOfMemory, .tooBig,
     ]
 
-    @Test func theSoundFileIsRead() throws {
+    @Test func `The sound file is read`() throws {
         #expect(try use(sound) == .whole)
     }
 
-    @Test func aFileCutShortAnywhereIsNeverTakenForWhole() throws {
+    @Test func `A file cut short anywhere is never accepted as whole`() throws {
         var lengths = Array(stride(from: 1, to: sound.count, by: 997))
         lengths += [15, 16, 99, 100, 101, 511, 512, 1023, 1024, 1025, sound.count - 1024, sound.count - 1]
         for length in lengths {
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func flippedBitsGiveRowsOrATypedError() throws {
+    @Test func `Flipped bits give rows or a typed error`() throws {
         var generator = SplitMix(state: 2026)
         var failures = 0
         for round in 0..<300 {
@@ -101,7 +101,7 @@ import Testing
         #expect(failures > 20)
     }
 
-    @Test func aWALCutShortOrFlippedGivesAPrefixOfTheTransactions() throws {
+    @Test func `A WAL cut short or flipped gives a prefix of the transactions`() throws {
         let path = directory.file("live.sqlite")
         let connection = try Connection(path: path)
         try connection.execute("CREATE TABLE t(x INTEGER PRIMARY KEY)")

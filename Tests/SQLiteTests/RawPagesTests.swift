@@ -48,7 +48,7 @@ import Testing
         try handle.close()
     }
 
-    @Test func whatIsCommittedBehindADamagedFrameIsReadAndMissed() throws {
+    @Test func `What is committed behind a damaged frame is read and missed`() throws {
         let connection = try open(transactions: 12)
         let wal = path + "-wal"
         #expect(!RawPages.hasLostFrames(wal: wal, pageBytes: Self.pageBytes))
@@ -66,7 +66,7 @@ import Testing
         try connection.close()
     }
 
-    @Test func aTornLastTransactionIsNothingLost() throws {
+    @Test func `A torn last transaction means that nothing is lost`() throws {
         let connection = try open(transactions: 6)
         let wal = path + "-wal"
         let size = try #require(try FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int)
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// Keys of a table without row ids lie on interior pages, too.
-    @Test func everyKeyIsFound() throws {
+    @Test func `Every key is found`() throws {
         let connection = try open(transactions: 0)
         try connection.execute(
             """

@@ -9,7 +9,7 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    @Test func exceedingThePageLimitIsFullAndDeletingGoesOn() throws {
+    @Test func `Exceeding the page limit is full, and deleting goes on`() throws {
         var options = Connection.Options()
         options.maximumPages = 20
         let connection = try Connection(path: path, options: options)
@@ -30,17 +30,17 @@ import Testing
         try insert.run()
     }
 
-    @Test func aFileOfOtherContentIsNotADatabase() throws {
+    @Test func `A file of other content is not a database`() throws {
         try Data("This is a letter, not a database. ".utf8 + [UInt8](repeating: 65, count: 8192)).write(
             to: URL(fileURLWithPath: path))
         #expect(#expect(throws: SQLiteError.self) { try Connection(path: path) }?.code == .notADatabase)
     }
 
-    @Test func aDirectoryCannotBeOpened() throws {
+    @Test func `A directory cannot be opened`() throws {
         #expect(#expect(throws: SQLiteError.self) { try Connection(path: directory.path) }?.code == .cannotOpen)
     }
 
-    @Test func writingThroughAReadOnlyConnectionIsTyped() throws {
+    @Test func `Writing through a read-only connection is a typed error`() throws {
         try Connection(path: path).execute("CREATE TABLE t(x)")
         let connection = try Connection(path: path, options: .init(mode: .readOnly))
         #expect(connection.isReadOnly)
@@ -48,7 +48,7 @@ import Testing
             #expect(throws: SQLiteError.self) { try connection.execute("INSERT INTO t VALUES(1)") }?.code == .readOnly)
     }
 
-    @Test func anotherWriterIsBusy() throws {
+    @Test func `Another writer is busy`() throws {
         let first = try Connection(path: path)
         try first.execute("CREATE TABLE t(x)")
         var options = Connection.Options()
@@ -59,7 +59,7 @@ import Testing
         try first.commit()
     }
 
-    @Test func aConstraintKeepsItsExtendedCodeAndTheMessageNeverHoldsAValue() throws {
+    @Test func `A constraint keeps its extended code, and the message never holds a value`() throws {
         let connection = try Connection(path: path)
         try connection.execute("CREATE TABLE t(x TEXT UNIQUE)")
         let insert = try connection.prepare("INSERT INTO t VALUES(?1)")
@@ -73,20 +73,20 @@ import Testing
         #expect(error?.message.contains(path) == true)
     }
 
-    @Test func aBlobOverTheLimitIsTooBig() throws {
+    @Test func `A blob over the limit is too big`() throws {
         let connection = try Connection(path: path)
         #expect(
             #expect(throws: SQLiteError.self) { try connection.execute("SELECT zeroblob(2000000000)") }?.code == .tooBig
         )
     }
 
-    @Test func wrongSQLSaysWhere() throws {
+    @Test func `Wrong SQL says where`() throws {
         let error = #expect(throws: SQLiteError.self) { try Connection(path: path).prepare("SELEC 1") }
         #expect(error?.code == .other)
         #expect(error?.message.contains("SELEC") == true)
     }
 
-    @Test func fullDisksThatSQLiteCallsIOErrorsAreFull() {
+    @Test func `Full disks that SQLite calls I-O errors are full`() {
         #expect(SQLiteError.Code(result: 778, systemError: ENOSPC) == .full)
         #expect(SQLiteError.Code(result: 778, systemError: EDQUOT) == .full)
         #expect(SQLiteError.Code(result: 778, systemError: EFBIG) == .full)

@@ -8,7 +8,7 @@ import Testing
 
     init() throws { connection = try Connection(path: ":memory:") }
 
-    @Test(arguments: [0, 1, 3, 1_048_576]) func blobsComeBackAsTheyWent(count: Int) throws {
+    @Test(arguments: [0, 1, 3, 1_048_576]) func `Blobs come back as they went`(count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         try connection.execute("CREATE TABLE t(a, b, c, d)")
         let insert = try connection.prepare("INSERT INTO t VALUES(?1, ?2, ?3, ?4)")
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func anEmptyDataSliceAndADataSliceAreBoundAsTheyRead() throws {
+    @Test func `An empty data slice and a data slice are bound as they read`() throws {
         let data = Data([1, 2, 3, 4])
         let select = try connection.prepare("SELECT ?1, ?2")
         try select.bind(data[1..<3], at: 1)
@@ -36,7 +36,7 @@ import Testing
         #expect(select.optionalBytes(1) == [])
     }
 
-    @Test func textComesBackAsItWent() throws {
+    @Test func `Text comes back as it went`() throws {
         let select = try connection.prepare("SELECT ?1")
         for text in ["", "a", "Grüße, 世界 👩‍👩‍👧", "with\u{0}zero", String(repeating: "x", count: 100_000)] {
             try select.bind(text, at: 1)
@@ -47,13 +47,13 @@ import Testing
         }
     }
 
-    @Test func bytesThatAreNotUTF8AreRepairedNotTrapped() throws {
+    @Test func `Bytes that are not UTF-8 are repaired and do not trap`() throws {
         let select = try connection.prepare("SELECT CAST(x'ff41fe' AS TEXT)")
         #expect(try select.step())
         #expect(select.string(0) == "\u{FFFD}A\u{FFFD}")
     }
 
-    @Test func integersKeepTheirRangeAndUnsignedOnesNeverTurnNegative() throws {
+    @Test func `Integers keep their range, and unsigned ones never turn negative`() throws {
         let select = try connection.prepare("SELECT ?1")
         for value in [Int64.min, -1, 0, 1, .max] {
             try select.bind(value, at: 1)
@@ -73,7 +73,7 @@ import Testing
         #expect(#expect(throws: SQLiteError.self) { try select.uint64(0) }?.code == .corrupt)
     }
 
-    @Test func nilIsNullAndNullIsNil() throws {
+    @Test func `Nil is null, and null is nil`() throws {
         let select = try connection.prepare("SELECT ?1, ?2, ?3")
         try select.bind(nil, at: 1)
         try select.bind(String?.none, at: 2)
@@ -86,7 +86,7 @@ import Testing
         #expect(select.int64(0) == 0 && select.string(0) == "" && select.bytes(0) == [] && select.data(0) == Data())
     }
 
-    @Test func valuesInARowAreBoundInOrder() throws {
+    @Test func `Values in a row are bound in order`() throws {
         let select = try connection.prepare("SELECT ?1, ?2, ?3, ?4")
         try select.bind(1, "two", nil, 4.5)
         #expect(try select.step())
@@ -95,7 +95,7 @@ import Testing
         #expect(#expect(throws: SQLiteError.self) { try select.bind(1, 2) }?.code == .misuse)
     }
 
-    @Test func aParameterOrColumnOutOfRangeIsNoCrash() throws {
+    @Test func `A parameter or column out of range is no crash`() throws {
         let select = try connection.prepare("SELECT ?1")
         for index in [Int32(-1), 0, 2, .max] {
             #expect(#expect(throws: SQLiteError.self) { try select.bind(1, at: index) }?.code == .misuse)
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func bindingInTheMiddleOfRowsIsRefused() throws {
+    @Test func `Binding in the middle of rows is refused`() throws {
         let select = try connection.prepare("SELECT ?1 UNION ALL SELECT 2")
         try select.bind(1, at: 1)
         #expect(try select.step())
@@ -116,15 +116,15 @@ import Testing
     }
 
     @Test(arguments: ["", "   ", "-- nothing", "SELECT 1; SELECT 2", "SELECT 1; DROP TABLE t"])
-    func anythingButOneStatementIsRefused(sql: String) {
+    func `Anything but one statement is refused`(sql: String) {
         #expect(#expect(throws: SQLiteError.self) { try connection.prepare(sql) }?.code == .misuse)
     }
 
-    @Test func aSemicolonAndSpaceMayFollow() throws {
+    @Test func `A semicolon and space may follow`() throws {
         #expect(try connection.prepare("SELECT 1 ; \n").step())
     }
 
-    @Test func aStatementAtItsEndHoldsNoLock() throws {
+    @Test func `A statement at its end holds no lock`() throws {
         let directory = try TemporaryDirectory()
         let connection = try Connection(path: directory.file("test.sqlite"))
         try connection.execute("CREATE TABLE t(x); INSERT INTO t VALUES(1), (2)")

@@ -14,9 +14,8 @@ struct AllModulesTests {
         ]
     }
 
-    @Test(
-        "each captured machine gives each sample twice, and nothing of it is odd", arguments: CapturedMachine.allCases)
-    func captured(machine: CapturedMachine) throws {
+    @Test(arguments: CapturedMachine.allCases)
+    func `each captured machine gives each sample twice, and nothing of it is odd`(machine: CapturedMachine) throws {
         let log = RecordedLog()
         for var module in Self.modules(machine.host(), log) {
             for second: UInt64 in [900_000, 900_001] {
@@ -36,8 +35,8 @@ struct AllModulesTests {
         #expect(log.entries.filter { $0.hasPrefix("warning") || $0.contains("net") } == [])
     }
 
-    @Test("a small board is told by its device tree, and has no power supply and no made-up one")
-    func board() {
+    @Test
+    func `a small board is told by its device tree, and has no power supply and no made-up one`() {
         var module = SystemModule(host: CapturedMachine.board.host(), logger: RecordedLog().logger())
         let sample = module.read(at: SampleTime(wallMicroseconds: 0, sinceBootMicroseconds: 86_400_000_000))
         #expect(
@@ -51,8 +50,8 @@ struct AllModulesTests {
         #expect(next.blockDevices.map(\.name) == ["mmcblk0"])
     }
 
-    @Test("the machine at hand gives what it has, and reasons for what it has not")
-    func thisMachine() throws {
+    @Test
+    func `the machine at hand gives what it has, and reasons for what it has not`() throws {
         let host = LinuxHostSource()
         let log = RecordedLog()
         for var module in Self.modules(host, log) {

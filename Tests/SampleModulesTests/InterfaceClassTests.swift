@@ -16,7 +16,6 @@ struct InterfaceClassTests {
     }
 
     @Test(
-        "on captured machines",
         arguments: [
             (CapturedMachine.laptop, "lo", WireNetworkClass.loopback), (.laptop, "enp0s31f6", .ethernet),
             (.laptop, "wlan0", .wifi),
@@ -29,12 +28,12 @@ struct InterfaceClassTests {
             (.server, "vxlan7", .tunnel),
             (.server, "ib0", .other), (.board, "eth0", .ethernet), (.board, "wlan0", .wifi),
         ] as [(CapturedMachine, String, WireNetworkClass)])
-    func captured(machine: CapturedMachine, name: String, networkClass: WireNetworkClass) {
+    func `on captured machines`(machine: CapturedMachine, name: String, networkClass: WireNetworkClass) {
         #expect(InterfaceClass.classify(name, host: machine.host()) == networkClass)
     }
 
-    @Test("what stands on others is stacked, and a tunnel on a bond is a tunnel")
-    func stacked() {
+    @Test
+    func `what stands on others is stacked, and a tunnel on a bond is a tunnel`() {
         let host = CapturedMachine.server.host()
         for name in ["bond0", "bond0.100", "br0", "docker0"] {
             #expect(InterfaceClass.of(name, host: host).isStacked, "\(name)")
@@ -44,8 +43,8 @@ struct InterfaceClassTests {
         }
     }
 
-    @Test("modems, taps, tunnels and radios of odd drivers")
-    func odd() {
+    @Test
+    func `modems, taps, tunnels and radios of odd drivers`() {
         let host = Self.host(
             [
                 "eth1/type": "1", "rmnet0/type": "519", "mon0/type": "803", "tun0/type": "65534",
@@ -72,8 +71,8 @@ struct InterfaceClassTests {
         }
     }
 
-    @Test("a pile has the class people pay most for, and a circle ends")
-    func piles() {
+    @Test
+    func `a pile has the class people pay most for, and a circle ends`() {
         let host = Self.host(
             [
                 "bond1/type": "1", "a/type": "1", "b/type": "1", "c/type": "1", "d/type": "1",
@@ -87,15 +86,15 @@ struct InterfaceClassTests {
         #expect(InterfaceClass.classify("c", host: host) == .other)
     }
 
-    @Test("the default route is the main table's with the lowest metric, whatever tunnels put beside it")
-    func defaultRoute() {
+    @Test
+    func `the default route is the main table's with the lowest metric, whatever tunnels put beside it`() {
         #expect(DefaultRoute.interface(host: CapturedMachine.laptop.host()) == "wlan0")
         #expect(DefaultRoute.interface(host: CapturedMachine.server.host()) == "br0")
         #expect(DefaultRoute.interface(host: CapturedMachine.board.host()) == "wlan0")
     }
 
-    @Test("IPv6 alone is a network too; without any route, or netlink, there is none")
-    func otherRoutes() {
+    @Test
+    func `IPv6 alone is a network too; without any route, or netlink, there is none`() {
         let host = CapturedMachine.laptop.host()
         host.change { $0.network?.routes.removeAll { !$0.isVersion6 } }
         #expect(DefaultRoute.interface(host: host) == "wlan0")
@@ -107,8 +106,8 @@ struct InterfaceClassTests {
         #expect(DefaultRoute.interface(host: host) == nil)
     }
 
-    @Test("of this machine the loopback interface is told, and its default route is one of its interfaces")
-    func thisMachine() {
+    @Test
+    func `of this machine the loopback interface is told, and its default route is one of its interfaces`() {
         let host = LinuxHostSource()
         #expect(InterfaceClass.classify("lo", host: host) == .loopback)
         if let name = DefaultRoute.interface(host: host) {

@@ -15,8 +15,8 @@ struct NetlinkConversationTests {
         CapturedNetwork.message(type, withUnsafeBytes(of: code) { Array($0) })
     }
 
-    @Test("an answer goes on until its end, wherever that comes")
-    func ends() {
+    @Test
+    func `an answer goes on until its end, wherever that comes`() {
         #expect(Self.step(CapturedDatagrams.loopback[0]) == "more")
         #expect(Self.step(CapturedDatagrams.loopback[1]) == "complete", "acknowledged")
         #expect(Self.step(CapturedDatagrams.addresses[0]) == "more")
@@ -27,21 +27,21 @@ struct NetlinkConversationTests {
         #expect(Self.step(CapturedNetwork.message(3, [])) == "complete")
     }
 
-    @Test("what belongs to another exchange is left out")
-    func stray() {
+    @Test
+    func `what belongs to another exchange is left out`() {
         #expect(Self.step(CapturedDatagrams.addresses[0], sequence: 8) == "stray")
         #expect(Self.step(CapturedDatagrams.addresses[1], sequence: 6) == "stray")
         #expect(Self.step(CapturedDatagrams.addresses[1], port: 1) == "stray")
     }
 
-    @Test("an interrupted list says so, even though it ends well")
-    func interrupted() {
+    @Test
+    func `an interrupted list says so, even though it ends well`() {
         let list = CapturedNetwork.message(16, [UInt8](repeating: 0, count: 16), flags: 0x12) + Self.end(0)
         #expect(Self.step(list) == "complete, interrupted")
     }
 
-    @Test("what the kernel does not write breaks the exchange")
-    func broken() {
+    @Test
+    func `what the kernel does not write breaks the exchange`() {
         #expect(Self.step(CapturedNetwork.message(4, [])) == "broken", "overrun")
         #expect(Self.step(Array(CapturedDatagrams.loopback[0].dropLast(4))) == "broken")
         #expect(Self.step(CapturedNetwork.message(2, [1, 2])) == "broken")
@@ -49,8 +49,8 @@ struct NetlinkConversationTests {
         #expect(Self.step(Self.end(.min, type: 2)) == "broken")
     }
 
-    @Test("no byte and no bit of a datagram crashes it, and none makes an end of what is none")
-    func total() {
+    @Test
+    func `no byte and no bit of a datagram crashes it, and none makes an end of what is none`() {
         for datagram in CapturedDatagrams.all.joined() {
             let bytes = Array(datagram.prefix(600))
             for count in bytes.indices { _ = Self.step(Array(bytes[..<count])) }
@@ -64,8 +64,8 @@ struct NetlinkConversationTests {
         }
     }
 
-    @Test("a request is the kernel's header and the payload")
-    func request() {
+    @Test
+    func `a request is the kernel's header and the payload`() {
         let bytes = LinkMessage.one(4).message(sequence: 0x0102_0304, port: 9)
         #expect(bytes.count == 16 + 16 + 8)
         bytes.withUnsafeBytes { bytes in
@@ -86,8 +86,8 @@ struct NetlinkConversationTests {
         return (outcome, buffer.withBytes { NetlinkMessages($0).compactMap { LinkMessage($0) } })
     }
 
-    @Test("this machine's kernel answers, again and again through one socket")
-    func live() {
+    @Test
+    func `this machine's kernel answers, again and again through one socket`() {
         let host = LinuxHostSource()
         for _ in 0..<200 {
             let (outcome, links) = Self.links(host, LinkMessage.all)
@@ -103,8 +103,8 @@ struct NetlinkConversationTests {
         #expect(buffer.withBytes { GenericNetlink.familyNumber(NetlinkMessages($0)) } == 16)
     }
 
-    @Test("what this machine's kernel refuses is told, and the next exchange works")
-    func refused() {
+    @Test
+    func `what this machine's kernel refuses is told, and the next exchange works`() {
         let host = LinuxHostSource()
         #expect(Self.links(host, LinkMessage.one(0x7fff_fff0)).0 == .absent)
         let bad = NetlinkRequest(family: .route, type: 18, isDump: false, payload: [1])
@@ -115,8 +115,8 @@ struct NetlinkConversationTests {
         #expect(Self.links(host, LinkMessage.all).0 == .complete)
     }
 
-    @Test("an answer beyond the bound is cut at whole messages, and the next one is whole")
-    func bounded() {
+    @Test
+    func `an answer beyond the bound is cut at whole messages, and the next one is whole`() {
         let host = LinuxHostSource()
         var buffer = FileBuffer()
         // Newer kernels put the end of a short list into the datagram before it: then nothing is cut.
@@ -129,8 +129,8 @@ struct NetlinkConversationTests {
             })
     }
 
-    @Test("many threads share a source")
-    func threads() async {
+    @Test
+    func `many threads share a source`() async {
         let host = LinuxHostSource()
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {

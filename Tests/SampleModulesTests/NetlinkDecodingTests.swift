@@ -54,8 +54,8 @@ struct NetlinkDecodingTests {
         return requests.compactMap { network.answer(to: $0) }
     }
 
-    @Test("what a kernel sent is read: links")
-    func links() throws {
+    @Test
+    func `what a kernel sent is read: links`() throws {
         let loopback = try #require(
             Self.decode(CapturedDatagrams.loopback[0]) { $0.compactMap { LinkMessage($0) } }.first)
         #expect(loopback.name == "lo" && loopback.index == 1 && loopback.hardwareType == 772 && loopback.mtu == 65_536)
@@ -73,8 +73,8 @@ struct NetlinkDecodingTests {
                 && counters.sentErrors == 0)
     }
 
-    @Test("what a kernel sent is read: addresses, routes, counters, families")
-    func others() throws {
+    @Test
+    func `what a kernel sent is read: addresses, routes, counters, families`() throws {
         let addresses = Self.decode(CapturedDatagrams.addresses[0]) { $0.compactMap { AddressMessage($0) } }
         let texts = addresses.map { "\($0.index) \($0.address.text)/\($0.prefixLength) \($0.scopeName ?? "?")" }
         #expect(
@@ -96,8 +96,8 @@ struct NetlinkDecodingTests {
         #expect(Self.decode(CapturedDatagrams.unknownFamily[0]) { GenericNetlink.familyNumber($0) } == nil)
     }
 
-    @Test("the messages of a captured machine are read whole")
-    func captured() throws {
+    @Test
+    func `the messages of a captured machine are read whole`() throws {
         let network = try #require(CapturedMachine.laptop.host().network)
         let station = try #require(
             network.answer(to: NL80211.stations(family: 28, interface: 3)).flatMap {
@@ -111,8 +111,8 @@ struct NetlinkDecodingTests {
         #expect(wide.map(\.table) == [254, 254, 254, 51_820])
     }
 
-    @Test("an answer cut off at any byte gives only what the whole gives")
-    func truncatedAnswers() {
+    @Test
+    func `an answer cut off at any byte gives only what the whole gives`() {
         for answer in CapturedDatagrams.all.map({ $0.flatMap { $0 } }) + Self.answers(.laptop) + Self.answers(.board) {
             let whole = Set(Self.decode(answer, Self.allFacts))
             var wrong = 0
@@ -122,8 +122,8 @@ struct NetlinkDecodingTests {
         }
     }
 
-    @Test("a message whose attributes end at any byte gives only what the whole gives")
-    func truncatedMessages() {
+    @Test
+    func `a message whose attributes end at any byte gives only what the whole gives`() {
         var checked = 0
         for answer in CapturedDatagrams.all.map({ $0.flatMap { $0 } }) + Self.answers(.laptop) + Self.answers(.board) {
             Self.decode(answer) { messages in
@@ -166,8 +166,8 @@ struct NetlinkDecodingTests {
         return count
     }
 
-    @Test("a flipped bit crashes nothing, and what is out of range is left out")
-    func flipped() {
+    @Test
+    func `a flipped bit crashes nothing, and what is out of range is left out`() {
         for answer in CapturedDatagrams.all.map({ $0.flatMap { $0 } }) + Self.answers(.laptop) {
             var bytes = answer
             var absurd = 0
@@ -182,8 +182,8 @@ struct NetlinkDecodingTests {
         }
     }
 
-    @Test("routes over several gateways, through the other family, and dead ones")
-    func hops() throws {
+    @Test
+    func `routes over several gateways, through the other family, and dead ones`() throws {
         func route(_ attributes: (inout NetlinkBytes) -> Void, flags: UInt32 = 0, type: UInt8 = 1) -> RouteMessage? {
             var bytes = NetlinkBytes()
             bytes.add([2, 0, 0, 0, 254, 3, 0, type])

@@ -20,8 +20,8 @@ struct NetworkAdapterModuleTests {
         return try #require(sample)
     }
 
-    @Test("a laptop's adapters, gateways and name servers")
-    func laptop() throws {
+    @Test
+    func `a laptop's adapters, gateways and name servers`() throws {
         var module = Self.module(CapturedMachine.laptop.host())
         let sample = try Self.read(&module, 3_700)
         #expect(sample.adapters.map(\.name) == ["lo", "enp0s31f6", "wlan0", "wwan0", "wg0", "docker0"])
@@ -45,8 +45,8 @@ struct NetworkAdapterModuleTests {
         #expect(sample.dnsServers == ["192.168.7.1", "2001:db8:7::53"], "not the stub")
     }
 
-    @Test("a server's speeds, gateways by metric, and a bound on adapters")
-    func server() throws {
+    @Test
+    func `a server's speeds, gateways by metric, and a bound on adapters`() throws {
         var module = Self.module(CapturedMachine.server.host())
         let sample = try Self.read(&module, 900_000)
         #expect(sample.adapters.count == NetworkAdapterModule.maximumAdapters)
@@ -57,8 +57,8 @@ struct NetworkAdapterModuleTests {
         #expect(sample.encoded.count < 8_000)
     }
 
-    @Test("drivers are read once, speed again when the link changes and every half minute")
-    func cached() throws {
+    @Test
+    func `drivers are read once, speed again when the link changes and every half minute`() throws {
         let host = CapturedMachine.server.host()
         var module = Self.module(host)
         for second in 0..<30 { _ = module.read(at: Self.at(900_000 + UInt64(second))) }
@@ -75,8 +75,8 @@ struct NetworkAdapterModuleTests {
         #expect(host.reads(of: "/sys/class/net/eno1/speed") == 3 && host.reads(of: "/etc/resolv.conf") == 2)
     }
 
-    @Test("an index used anew by another interface is another adapter")
-    func reused() throws {
+    @Test
+    func `an index used anew by another interface is another adapter`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -92,8 +92,8 @@ struct NetworkAdapterModuleTests {
                 && sample.adapters[2].class == .ethernet)
     }
 
-    @Test("what is not told is left out: addresses, routes, name servers")
-    func partial() throws {
+    @Test
+    func `what is not told is left out: addresses, routes, name servers`() throws {
         let host = CapturedMachine.board.host()
         let log = RecordedLog()
         host.change { machine in
@@ -110,22 +110,20 @@ struct NetworkAdapterModuleTests {
         #expect(log.entries == ["warning netlink:route/22 failed(errno: 110)", "warning netlink:route/26 denied"])
     }
 
-    @Test(
-        "name servers as resolv.conf(5) has them",
-        arguments: [
-            ("nameserver 1.1.1.1\nnameserver\t8.8.8.8 # note\n", ["1.1.1.1", "8.8.8.8"]),
-            ("#nameserver 1.1.1.1\n nameserver 2.2.2.2\n", []),
-            ("nameserver\n", []), ("# by hand\nnameserver 1.1.1.1\r\nnameserver 8.8.8.8", ["1.1.1.1", "8.8.8.8"]),
-            ("\u{FEFF}nameserver 1.1.1.1\r", ["1.1.1.1"]),
-            ("nameserver 1.1.1.1\n\r\n\nnameserver 8.8.8.8\r\r\n", ["1.1.1.1", "8.8.8.8"]),
-            ("options x\nnameserver fe80::1%eth0\n", ["fe80::1%eth0"]),
-        ])
-    func resolver(content: String, servers: [String]) {
+    @Test(arguments: [
+        ("nameserver 1.1.1.1\nnameserver\t8.8.8.8 # note\n", ["1.1.1.1", "8.8.8.8"]),
+        ("#nameserver 1.1.1.1\n nameserver 2.2.2.2\n", []),
+        ("nameserver\n", []), ("# by hand\nnameserver 1.1.1.1\r\nnameserver 8.8.8.8", ["1.1.1.1", "8.8.8.8"]),
+        ("\u{FEFF}nameserver 1.1.1.1\r", ["1.1.1.1"]),
+        ("nameserver 1.1.1.1\n\r\n\nnameserver 8.8.8.8\r\r\n", ["1.1.1.1", "8.8.8.8"]),
+        ("options x\nnameserver fe80::1%eth0\n", ["fe80::1%eth0"]),
+    ])
+    func `name servers as resolv.conf(5) has them`(content: String, servers: [String]) {
         #expect(Array(content.utf8).withUnsafeBytes { ResolverFile($0).servers } == servers)
     }
 
-    @Test("of a resolv.conf that is too long the lines within the limit count")
-    func longResolver() throws {
+    @Test
+    func `of a resolv.conf that is too long the lines within the limit count`() throws {
         let host = CapturedMachine.laptop.host()
         let first = "nameserver 1.1.1.1\n#"
         let filler = String(repeating: "x", count: 64 * 1024 - first.utf8.count - 16)
@@ -135,8 +133,8 @@ struct NetworkAdapterModuleTests {
         #expect(sample.dnsServers == ["1.1.1.1"])
     }
 
-    @Test("a resolver of its own on another loopback address is shown as it is")
-    func localResolver() throws {
+    @Test
+    func `a resolver of its own on another loopback address is shown as it is`() throws {
         let host = CapturedMachine.laptop.host()
         host.set("/etc/resolv.conf", "nameserver 127.0.0.1\n")
         var module = Self.module(host)

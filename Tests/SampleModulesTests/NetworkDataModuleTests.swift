@@ -14,8 +14,8 @@ struct NetworkDataModuleTests {
         NetworkDataModule(host: host, logger: log.logger())
     }
 
-    @Test("roaming is what its source says at each sample, and otherwise unknown")
-    func roaming() throws {
+    @Test
+    func `roaming is what its source says at each sample, and otherwise unknown`() throws {
         let conditions = SetConditions()
         var module = NetworkDataModule(host: CapturedMachine.laptop.host(), logger: RecordedLog().logger()) {
             conditions.current().roaming
@@ -46,8 +46,8 @@ struct NetworkDataModuleTests {
         return try #require(sample)
     }
 
-    @Test("the first sample has totals and no delta")
-    func first() throws {
+    @Test
+    func `the first sample has totals and no delta`() throws {
         var module = Self.module(CapturedMachine.laptop.host())
         let sample = try Self.read(&module, 3_700)
         #expect(!sample.hasIntervalMicroseconds && !sample.hasTcpActiveOpens && !sample.hasUdpErrors)
@@ -62,8 +62,8 @@ struct NetworkDataModuleTests {
         #expect(sample.tcpEstablished == 7 && sample.socketsInUse == 812 && sample.roaming == .unknown)
     }
 
-    @Test("deltas span from the sample before, per interface and class")
-    func deltas() throws {
+    @Test
+    func `deltas span from the sample before, per interface and class`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -95,19 +95,18 @@ struct NetworkDataModuleTests {
     }
 
     @Test(
-        "counters that wrap go on, those that begin anew give nothing",
         arguments: [
             (4_294_967_290, 10, 16 as UInt64?), (UInt64.max - 4, 5, 10), (UInt64(UInt32.max), 0, 1), (1_000, 5, nil),
             (2_000_000_000, 5, nil), (3_000_000_000, 2_999_999_999, nil), (1 << 40, 5, nil), (1 << 63, 5, nil),
             (7, 7, 0), (0, 0, 0),
             (0, .max, .max),
         ] as [(UInt64, UInt64, UInt64?)])
-    func wraps(before: UInt64, now: UInt64, delta: UInt64?) {
+    func `counters that wrap go on, those that begin anew give nothing`(before: UInt64, now: UInt64, delta: UInt64?) {
         #expect(CounterDelta.since(before, now) == delta)
     }
 
-    @Test("one counter that began anew makes the whole interface incomparable, one that wrapped does not")
-    func resets() {
+    @Test
+    func `one counter that began anew makes the whole interface incomparable, one that wrapped does not`() {
         let host = CapturedMachine.board.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(100))
@@ -129,8 +128,8 @@ struct NetworkDataModuleTests {
         #expect(Self.interface(module.read(at: Self.at(103)), "wlan0")?.delta.receivedBytes == 1)
     }
 
-    @Test("an interface made anew is not compared with its namesake, even if it counts higher")
-    func recreation() throws {
+    @Test
+    func `an interface made anew is not compared with its namesake, even if it counts higher`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -145,8 +144,8 @@ struct NetworkDataModuleTests {
         #expect(Self.interface(module.read(at: Self.at(3_702)), "wg0")?.hasDelta == true)
     }
 
-    @Test("another hardware address means another adapter, another name the same one")
-    func addressAndName() throws {
+    @Test
+    func `another hardware address means another adapter, another name the same one`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -167,8 +166,8 @@ struct NetworkDataModuleTests {
             Self.interface(renamed, "wlp3s0")?.delta.receivedPackets == 4 && Self.interface(renamed, "wlan0") == nil)
     }
 
-    @Test("another boot is compared with nothing, whatever the counters and clocks say")
-    func reboot() throws {
+    @Test
+    func `another boot is compared with nothing, whatever the counters and clocks say`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -183,8 +182,8 @@ struct NetworkDataModuleTests {
         #expect(!back.hasIntervalMicroseconds && back.interfaces.allSatisfy { !$0.hasDelta })
     }
 
-    @Test("bonds, VLANs and bridges do not count twice in their class")
-    func classes() throws {
+    @Test
+    func `bonds, VLANs and bridges do not count twice in their class`() throws {
         let host = CapturedMachine.server.host()
         var module = Self.module(host)
         let sample = try Self.read(&module, 900_000)
@@ -201,8 +200,8 @@ struct NetworkDataModuleTests {
         #expect(sample.encoded.count < 8_000)
     }
 
-    @Test("links are listed every ten seconds and when a new interface shows, not with each sample")
-    func cheap() {
+    @Test
+    func `links are listed every ten seconds and when a new interface shows, not with each sample`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         for second in 0..<10 { _ = module.read(at: Self.at(3_700 + UInt64(second))) }
@@ -215,8 +214,8 @@ struct NetworkDataModuleTests {
         #expect(host.exchanges(of: LinkMessage.all) == 3)
     }
 
-    @Test("a kernel that does not tell counters alone is asked for links")
-    func olderKernel() throws {
+    @Test
+    func `a kernel that does not tell counters alone is asked for links`() throws {
         let host = CapturedMachine.laptop.host()
         host.change { $0.network?.hasStatistics = false }
         let log = RecordedLog()
@@ -227,8 +226,8 @@ struct NetworkDataModuleTests {
         #expect(log.entries == [])
     }
 
-    @Test("without netlink there are protocols still, without anything no sample, and each is traced once")
-    func nothing() throws {
+    @Test
+    func `without netlink there are protocols still, without anything no sample, and each is traced once`() throws {
         let host = CapturedMachine.laptop.host()
         host.change { $0.network = nil }
         let log = RecordedLog()
@@ -246,9 +245,8 @@ struct NetworkDataModuleTests {
         #expect(reason.contains("network interfaces"))
     }
 
-    @Test(
-        "garbled answers crash nothing and never give a sample that does not decode", arguments: [UInt64(1), 2, 3, 4])
-    func garbage(seed: UInt64) throws {
+    @Test(arguments: [UInt64(1), 2, 3, 4])
+    func `garbled answers crash nothing and never give a sample that does not decode`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let host = CapturedMachine.laptop.host()
         let network = try #require(host.network)
@@ -267,8 +265,8 @@ struct NetworkDataModuleTests {
         }
     }
 
-    @Test("a file of the protocols cut off anywhere gives only what the whole gives")
-    func truncation() throws {
+    @Test
+    func `a file of the protocols cut off anywhere gives only what the whole gives`() throws {
         var buffer = FileBuffer()
         _ = CapturedMachine.laptop.host().read("/proc/net/snmp", into: &buffer, maximumBytes: 1 << 16, keepOpen: false)
         let bytes = buffer.withBytes { Array($0) }

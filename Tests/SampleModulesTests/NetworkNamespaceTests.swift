@@ -11,7 +11,7 @@ import WireModel
     .serialized, .timeLimit(.minutes(10)),
     .enabled(if: NetworkNamespace.isAvailable, "needs root, network namespaces and iproute2; Tools/test installs it"))
 struct NetworkNamespaceTests {
-    @Test func everyInterfaceAddressAndCounterIsTheOneThatIPTells() async throws {
+    @Test func `Every interface, address and counter is the one that ip reports`() async throws {
         let namespace = try await NetworkNamespace()
         do {
             // A namespace is a process's: the test binary starts itself in it, and what runs there is
@@ -66,7 +66,7 @@ struct InsideNamespace {
         try JSONDecoder().decode(type, from: try await NetworkNamespace.output(["ip", "-j"] + arguments).output)
     }
 
-    @Test func weReadWhatIPReads() async throws {
+    @Test func `We read what ip reads`() async throws {
         let host = LinuxHostSource()
         let log = RecordedLog()
         var adapters = NetworkAdapterModule(host: host, logger: log.logger())

@@ -40,8 +40,8 @@ struct ParserTests {
         }
     }
 
-    @Test("a file cut off at any byte gives only values that the whole file gives")
-    func truncation() {
+    @Test
+    func `a file cut off at any byte gives only values that the whole file gives`() {
         Self.truncated(Self.file(.laptop, "/proc/stat")) { Self.facts(ProcStat($0)) }
         Self.truncated(Self.file(.laptop, "/proc/meminfo")) { Self.facts(MemInfo($0)) }
         Self.truncated(Self.file(.laptop, "/proc/loadavg")) { LoadAverageFile($0).map { Self.facts($0) } ?? [] }
@@ -58,8 +58,8 @@ struct ParserTests {
         }
     }
 
-    @Test("random bytes in place of some of a file crash nothing", arguments: [UInt64(1), 2, 3])
-    func garbage(seed: UInt64) {
+    @Test(arguments: [UInt64(1), 2, 3])
+    func `random bytes in place of some of a file crash nothing`(seed: UInt64) {
         var state = seed
         func random() -> UInt64 {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -90,8 +90,8 @@ struct ParserTests {
         }
     }
 
-    @Test("a number over 64 bits is no number")
-    func overflow() {
+    @Test
+    func `a number over 64 bits is no number`() {
         #expect(
             Self.with("MemTotal: 18446744073709551615 kB\nMemFree: 99999999999999999999 kB\n") { MemInfo($0) }
                 == Self.with("") { MemInfo($0) })
@@ -99,8 +99,8 @@ struct ParserTests {
         #expect(Self.with("1.5 2.00 3.00 1/2 3\n") { LoadAverageFile($0) } == nil)
     }
 
-    @Test("shares add up to the whole, whatever the ticks")
-    func shares() {
+    @Test
+    func `shares add up to the whole, whatever the ticks`() {
         func times(_ ticks: [UInt64]) -> CPUTimes {
             CPUTimes(
                 user: ticks[0], nice: ticks[1], system: ticks[2], idle: ticks[3], ioWait: ticks[4], irq: ticks[5],
@@ -124,16 +124,14 @@ struct ParserTests {
         #expect(times([1, 1, 1, 1, 0, 1, 1, 1]).shares(since: times([0, 0, 0, 0, 1, 0, 0, 0]), number: 0) == nil)
     }
 
-    @Test(
-        "a second battery, a charger and an odd driver",
-        arguments: [
-            ("TYPE=Battery\nCAPACITY=101\nENERGY_NOW=50\nENERGY_FULL=100\n", 5_000 as UInt32?),
-            ("TYPE=Battery\nCAPACITY=40\n", 4_000),
-            ("TYPE=Battery\nCHARGE_NOW=120\nCHARGE_FULL=100\n", 10_000),
-            ("TYPE=Battery\nENERGY_NOW=5\nENERGY_FULL=0\n", nil),
-            ("TYPE=Battery\nPRESENT=0\nCAPACITY=40\n", nil),
-        ])
-    func battery(properties: String, level: UInt32?) {
+    @Test(arguments: [
+        ("TYPE=Battery\nCAPACITY=101\nENERGY_NOW=50\nENERGY_FULL=100\n", 5_000 as UInt32?),
+        ("TYPE=Battery\nCAPACITY=40\n", 4_000),
+        ("TYPE=Battery\nCHARGE_NOW=120\nCHARGE_FULL=100\n", 10_000),
+        ("TYPE=Battery\nENERGY_NOW=5\nENERGY_FULL=0\n", nil),
+        ("TYPE=Battery\nPRESENT=0\nCAPACITY=40\n", nil),
+    ])
+    func `a second battery, a charger and an odd driver`(properties: String, level: UInt32?) {
         let text = properties.split(separator: "\n").map { "POWER_SUPPLY_\($0)\n" }.joined()
         let power = PowerSummary.power(of: [Self.with(text) { PowerSupplyEvent($0) }])
         #expect((power?.hasBatteryLevel == true ? power?.batteryLevel : nil) == level)
@@ -141,7 +139,6 @@ struct ParserTests {
     }
 
     @Test(
-        "the version has its point release where os-release names it, and the last line counts without a newline",
         arguments: [
             ("ID=boardos\nVERSION_ID=\"9.1\"", "boardos", "9.1"), ("ID=x\r\nVERSION_ID='9.1'\r\n", "x", "9.1"),
             ("VERSION_ID=\"22.04\"\nID=ubuntu\nVERSION=\"22.04.5 LTS (Jammy Jellyfish)\"\n", "ubuntu", "22.04.5"),
@@ -149,13 +146,15 @@ struct ParserTests {
             ("VERSION=\"9.10 (Blue Onyx)\"\nID=rocky\nVERSION_ID=\"9.1\"\n", "rocky", "9.1"),
             ("VERSION=\"7.beta\"\nID=x\nVERSION_ID=7\n", "x", "7"), ("ID=arch\nVERSION=1.2", "arch", nil),
         ] as [(String, String, String?)])
-    func release(content: String, identifier: String, version: String?) {
+    func `the version has its point release where os-release names it, and the last line counts without a newline`(
+        content: String, identifier: String, version: String?
+    ) {
         let release = Self.with(content) { OSRelease($0) }
         #expect(release.identifier == identifier && release.version == version)
     }
 
-    @Test("names that are not UTF-8 are told apart, and others stay as they are")
-    func names() {
+    @Test
+    func `names that are not UTF-8 are told apart, and others stay as they are`() {
         func text(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { $0.distinctText } }
         for name in ["eth0", "💩0", "a'b", "x\\y", "größe", ""] { #expect(text(Array(name.utf8)) == name) }
         #expect(text(Array("wan".utf8) + [0xFF]) == "wan\u{FFFD}ff")
@@ -168,8 +167,8 @@ struct ParserTests {
         #expect(Set(distinct.map(text)).count == distinct.count)
     }
 
-    @Test("a file that a container has from its host is no file system, and does not hide one")
-    func mountedFiles() {
+    @Test
+    func `a file that a container has from its host is no file system, and does not hide one`() {
         let info = Self.with(
             """
             1 0 0:40 / / rw - overlay overlay rw
@@ -183,8 +182,8 @@ struct ParserTests {
         #expect(selected.map(\.mountPoint) == ["/", "/var/lib/data"])
     }
 
-    @Test("a mount point may hold blanks, and a mount covered by another is not asked")
-    func mounts() {
+    @Test
+    func `a mount point may hold blanks, and a mount covered by another is not asked`() {
         let info = Self.with(
             """
             1 0 8:1 / / rw - ext4 /dev/sda1 rw
@@ -200,8 +199,8 @@ struct ParserTests {
         #expect(info.selected().map(\.readOnly) == [false, true])
     }
 
-    @Test("a file system of which a sandbox makes its mounts read-only is told as writable")
-    func readOnlyBySandbox() {
+    @Test
+    func `a file system of which a sandbox makes its mounts read-only is told as writable`() {
         let info = Self.with(
             """
             1 0 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw

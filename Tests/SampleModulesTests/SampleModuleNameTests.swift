@@ -4,33 +4,29 @@ import Testing
 
 @Suite("Module names and masks")
 struct SampleModuleNameTests {
-    @Test(
-        "names and bits never change",
-        arguments: [
-            ("system", 0), ("analytics", 1), ("gps", 2), ("networkData", 3), ("callLog", 4), ("networkAdapter", 5),
-            ("wlan2", 6),
-            ("custom", 8),
-        ])
-    func stable(name: String, bit: UInt8) {
+    @Test(arguments: [
+        ("system", 0), ("analytics", 1), ("gps", 2), ("networkData", 3), ("callLog", 4), ("networkAdapter", 5),
+        ("wlan2", 6),
+        ("custom", 8),
+    ])
+    func `names and bits never change`(name: String, bit: UInt8) {
         #expect(SampleModuleName(rawValue: name)?.bit == bit)
         #expect(SampleModuleName.allCases.count == 8)
     }
 
-    @Test(
-        "what cannot be sampled is refused by name, and never passes",
-        arguments: [
-            ("callLog", SampleModuleError.Code.notOfferedByPlatform), ("gps", .notOfferedYet),
-            ("1", .unknownModule), ("System", .unknownModule), ("", .unknownModule), ("cpu", .unknownModule),
-        ])
-    func refused(name: String, code: SampleModuleError.Code) {
+    @Test(arguments: [
+        ("callLog", SampleModuleError.Code.notOfferedByPlatform), ("gps", .notOfferedYet),
+        ("1", .unknownModule), ("System", .unknownModule), ("", .unknownModule), ("cpu", .unknownModule),
+    ])
+    func `what cannot be sampled is refused by name, and never passes`(name: String, code: SampleModuleError.Code) {
         let error = #expect(throws: SampleModuleError.self) { try SampleModuleName(configurationName: name) }
         #expect(error?.code == code)
         #expect(error?.message.contains("\"\(name)\"") == true)
         #expect(throws: SampleModuleError.self) { try ModuleSet(configurationNames: ["system", name]) }
     }
 
-    @Test("a mask is read back as its modules, and a bit without one is refused")
-    func masks() throws {
+    @Test
+    func `a mask is read back as its modules, and a bit without one is refused`() throws {
         #expect(try ModuleSet(configurationNames: ["system"]).modules() == [.system])
         #expect(
             try ModuleSet(configurationNames: ["wlan2", "networkAdapter", "networkData"]).modules()

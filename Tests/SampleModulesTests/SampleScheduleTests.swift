@@ -13,17 +13,16 @@ struct SampleScheduleTests {
     }
 
     @Test(
-        "an interval that is not finite, not positive or under a second is refused",
         arguments: [
             0, -1, 0.999, .nan, .infinity, -.infinity, 1e12,
         ] as [Double])
-    func refused(seconds: Double) {
+    func `an interval that is not finite, not positive or under a second is refused`(seconds: Double) {
         #expect(
             #expect(throws: SampleModuleError.self) { try SampleInterval(seconds: seconds) }?.code == .invalidInterval)
     }
 
-    @Test("late wake-ups do not add up")
-    func driftFree() throws {
+    @Test
+    func `late wake-ups do not add up`() throws {
         var schedule = try Self.schedule([.system: 1], at: 500)
         var wake = 500 as UInt64
         for count in 0..<1_000 {
@@ -34,8 +33,8 @@ struct SampleScheduleTests {
         }
     }
 
-    @Test("modules due together wake the machine once")
-    func together() throws {
+    @Test
+    func `modules due together wake the machine once`() throws {
         var schedule = try Self.schedule([.system: 2, .gps: 3, .wlan2: 6], at: 0)
         #expect(schedule.step(now: 0) == .init(due: [.system, .gps, .wlan2], wakeAt: 2 * Self.second))
         #expect(schedule.step(now: 2 * Self.second) == .init(due: [.system], wakeAt: 3 * Self.second))
@@ -44,31 +43,33 @@ struct SampleScheduleTests {
         #expect(schedule.step(now: 6 * Self.second) == .init(due: [.system, .gps, .wlan2], wakeAt: 8 * Self.second))
     }
 
-    @Test("a wake-up a little early serves its slot, and a spurious one does nothing")
-    func early() throws {
+    @Test
+    func `a wake-up a little early serves its slot, and a spurious one does nothing`() throws {
         var schedule = try Self.schedule([.system: 1], at: 0)
         _ = schedule.step(now: 0)
         #expect(schedule.step(now: 990_000) == .init(due: [.system], wakeAt: 2 * Self.second))
         #expect(schedule.step(now: 1_500_000) == .init(due: [], wakeAt: 2 * Self.second))
     }
 
-    @Test("slots missed in suspend are skipped, not replayed")
-    func suspend() throws {
+    @Test
+    func `slots missed in suspend are skipped, not replayed`() throws {
         var schedule = try Self.schedule([.system: 10], at: 0)
         _ = schedule.step(now: 0)
         #expect(schedule.step(now: 3_604 * Self.second) == .init(due: [.system], wakeAt: 3_610 * Self.second))
         #expect(schedule.step(now: 3_605 * Self.second).due.isEmpty)
     }
 
-    @Test("a clock that went back starts the slots anew instead of waiting for the old ones")
-    func back() throws {
+    @Test
+    func `a clock that went back starts the slots anew instead of waiting for the old ones`() throws {
         var schedule = try Self.schedule([.system: 10], at: 1_000 * Self.second)
         _ = schedule.step(now: 1_000 * Self.second)
         #expect(schedule.step(now: 5 * Self.second) == .init(due: [.system], wakeAt: 15 * Self.second))
     }
 
-    @Test("other intervals at run time: new at once, changed in their first slot, unchanged as before, gone never")
-    func replaced() throws {
+    @Test
+    func `other intervals at run time: new at once, changed in their first slot, unchanged as before, gone never`()
+        throws
+    {
         var schedule = try Self.schedule([.system: 10, .gps: 4, .wlan2: 7], at: 0)
         _ = schedule.step(now: 0)
         let intervals = try [SampleModuleName.system: 10, .gps: 3, .analytics: 60].mapValues {
@@ -80,8 +81,8 @@ struct SampleScheduleTests {
         #expect(schedule.step(now: 10 * Self.second).due == [.system, .gps])
     }
 
-    @Test("without modules there is nothing to wake for")
-    func empty() throws {
+    @Test
+    func `without modules there is nothing to wake for`() throws {
         var schedule = try Self.schedule([:], at: 0)
         #expect(schedule.step(now: 5) == .init(due: [], wakeAt: nil))
     }

@@ -16,21 +16,19 @@ struct SystemModuleTests {
         SystemModule(host: host, logger: log.logger())
     }
 
-    @Test(
-        "Debian's point release comes from its own file, if that has one",
-        arguments: [
-            ("12.11\n", "12.11"), ("12.11\r\n", "12.11"), ("12.5", "12.5"), ("trixie/sid\n", "12"), ("13.1\n", "12"),
-            ("\n", "12"),
-        ])
-    func pointRelease(file: String, version: String) {
+    @Test(arguments: [
+        ("12.11\n", "12.11"), ("12.11\r\n", "12.11"), ("12.5", "12.5"), ("trixie/sid\n", "12"), ("13.1\n", "12"),
+        ("\n", "12"),
+    ])
+    func `Debian's point release comes from its own file, if that has one`(file: String, version: String) {
         let host = CapturedMachine.laptop.host()
         host.set("/etc/debian_version", file)
         var module = Self.module(host)
         #expect(module.read(at: Self.at(3_700)).identity.operatingSystem.version == version)
     }
 
-    @Test("the first sample of a laptop says all that needs no comparison")
-    func firstOfLaptop() throws {
+    @Test
+    func `the first sample of a laptop says all that needs no comparison`() throws {
         var module = Self.module(CapturedMachine.laptop.host())
         let sample = module.read(at: Self.at(3_700))
 
@@ -76,8 +74,8 @@ struct SystemModuleTests {
         #expect(sample.self_p.uptimeMicroseconds == 100_000_000)
     }
 
-    @Test("of a Lenovo the name that people know is told with the machine type, unless the firmware has none")
-    func modelOfLenovo() {
+    @Test
+    func `of a Lenovo the name that people know is told with the machine type, unless the firmware has none`() {
         func model(_ version: String, vendor: String = "LENOVO") -> String {
             let host = CapturedMachine.laptop.host()
             host.set("/sys/class/dmi/id/sys_vendor", "\(vendor)\n")
@@ -92,8 +90,8 @@ struct SystemModuleTests {
         #expect(model("ThinkPad X1 Carbon Gen 12", vendor: "Other") == "21KCS06300")
     }
 
-    @Test("sensors of one chip with one label have names of their own, and others keep theirs")
-    func sensorsOfOneLabel() {
+    @Test
+    func `sensors of one chip with one label have names of their own, and others keep theirs`() {
         let host = CapturedMachine.laptop.host()
         let chip = "/sys/class/hwmon/hwmon2"
         host.set("\(chip)/temp1_label", "Ambient\n")
@@ -109,8 +107,8 @@ struct SystemModuleTests {
         #expect(names.contains { $0.hasSuffix("/Board") })
     }
 
-    @Test("a port that is offline says nothing of the power of a machine without a battery")
-    func offlinePortOfDesktop() {
+    @Test
+    func `a port that is offline says nothing of the power of a machine without a battery`() {
         func power(online: Int, battery: Bool = false) -> WirePower? {
             func event(_ text: String) -> PowerSupplyEvent { Array(text.utf8).withUnsafeBytes { PowerSupplyEvent($0) } }
             var supplies = [event("POWER_SUPPLY_TYPE=USB\nPOWER_SUPPLY_ONLINE=\(online)\n")]
@@ -122,8 +120,8 @@ struct SystemModuleTests {
         #expect(power(online: 0, battery: true)?.externalPower == false)
     }
 
-    @Test("of a laptop's file systems each local disk is sent once, and nothing on a network is asked")
-    func fileSystemsOfLaptop() {
+    @Test
+    func `of a laptop's file systems each local disk is sent once, and nothing on a network is asked`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         let sample = module.read(at: Self.at(3_700))
@@ -135,8 +133,8 @@ struct SystemModuleTests {
             root.size == 120_000_000 * 4_096 && root.used == 70_000_000 * 4_096 && root.available == 49_000_000 * 4_096)
     }
 
-    @Test("a file system that was unmounted is not answered for by the directory beneath it")
-    func unmounted() {
+    @Test
+    func `a file system that was unmounted is not answered for by the directory beneath it`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -148,8 +146,8 @@ struct SystemModuleTests {
         #expect(module.read(at: Self.at(3_701)).fileSystems.map(\.mountPoint) == ["/"])
     }
 
-    @Test("on a server all cores and whole disks count, partitions and unused devices do not")
-    func server() {
+    @Test
+    func `on a server all cores and whole disks count, partitions and unused devices do not`() {
         let host = CapturedMachine.server.host()
         var module = Self.module(host)
         let first = module.read(at: Self.at(900_000))
@@ -176,8 +174,8 @@ struct SystemModuleTests {
             + "btime 1795000000\nprocesses \(counters)\nprocs_running 1\nprocs_blocked 0\n"
     }
 
-    @Test("deltas span from the sample before")
-    func deltas() {
+    @Test
+    func `deltas span from the sample before`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         host.set("/proc/stat", Self.stat(100, counters: 50))
@@ -198,8 +196,8 @@ struct SystemModuleTests {
         #expect(disk?.busyMicroseconds == 4_000)
     }
 
-    @Test("a counter that went back gives no delta, and the next sample compares again")
-    func backwards() {
+    @Test
+    func `a counter that went back gives no delta, and the next sample compares again`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         host.set("/proc/stat", Self.stat(1_000, counters: 500))
@@ -216,8 +214,8 @@ struct SystemModuleTests {
             again.hasCpu && again.cores.count == 2 && again.activity.interrupts == 1 && again.blockDevices.count == 1)
     }
 
-    @Test("a core that came on line has no share until it was seen twice, and the identity says so at once")
-    func hotplug() {
+    @Test
+    func `a core that came on line has no share until it was seen twice, and the identity says so at once`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         host.set("/proc/stat", Self.stat(100, cores: [0, 2], counters: 1))
@@ -228,8 +226,8 @@ struct SystemModuleTests {
         #expect(sample.identity.logicalCores == 3)
     }
 
-    @Test("the identity comes first, then when it changes and every hour")
-    func identity() {
+    @Test
+    func `the identity comes first, then when it changes and every hour`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         #expect(module.read(at: Self.at(3_700)).hasIdentity)
@@ -241,8 +239,8 @@ struct SystemModuleTests {
         #expect(module.read(at: Self.at(7_422)).identity.hostName == "renamed")
     }
 
-    @Test("an odd file leaves its fields out and is traced once, and again when it is odd anew")
-    func tracedOnce() {
+    @Test
+    func `an odd file leaves its fields out and is traced once, and again when it is odd anew`() {
         let host = CapturedMachine.laptop.host()
         let log = RecordedLog()
         var module = Self.module(host, log)
@@ -268,8 +266,8 @@ struct SystemModuleTests {
             ])
     }
 
-    @Test("a machine that shows nothing gives a sample without a single made-up value")
-    func nothing() throws {
+    @Test
+    func `a machine that shows nothing gives a sample without a single made-up value`() throws {
         let log = RecordedLog()
         var module = Self.module(CapturedHostSource(), log)
         for second in 100...103 {
@@ -282,8 +280,8 @@ struct SystemModuleTests {
         #expect(Set(log.entries).count == log.entries.count, "each file once")
     }
 
-    @Test("firmware is asked every ten seconds at most")
-    func slowSources() {
+    @Test
+    func `firmware is asked every ten seconds at most`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         for second in 0..<20 {
@@ -294,8 +292,8 @@ struct SystemModuleTests {
         #expect(host.reads(of: "/sys/class/hwmon/hwmon2/temp1_input") == 2)
     }
 
-    @Test("a result is a record's kind, module and bytes")
-    func result() throws {
+    @Test
+    func `a result is a record's kind, module and bytes`() throws {
         var module = Self.module(CapturedMachine.laptop.host())
         guard case .sample(let sample) = module.sample(at: Self.at(3_700)) else {
             Issue.record("no sample")
@@ -305,8 +303,8 @@ struct SystemModuleTests {
         #expect(try WireSystemSample.decode(sample.body).identity.hostName == "anna-laptop")
     }
 
-    @Test("the machine at hand gives a plausible sample")
-    func thisMachine() {
+    @Test
+    func `the machine at hand gives a plausible sample`() {
         let host = LinuxHostSource()
         var module = SystemModule(host: host, logger: RecordedLog().logger())
         _ = module.read(at: host.now())

@@ -28,8 +28,8 @@ struct WLANModuleTests {
         return try #require(sample.interfaces.first)
     }
 
-    @Test("a laptop's link says all the kernel tells of it")
-    func laptop() throws {
+    @Test
+    func `a laptop's link says all the kernel tells of it`() throws {
         var module = Self.module(CapturedMachine.laptop.host())
         let link = try Self.link(&module, 3_700)
         #expect(link.name == "wlan0" && link.ssid == Data("Cafe".utf8) && link.bssid == "a4:2b:b0:01:02:03")
@@ -40,8 +40,8 @@ struct WLANModuleTests {
         #expect(!link.hasTransmitRetries && !link.hasTransmitFailures && !link.hasBeaconLosses)
     }
 
-    @Test("a board whose driver names neither network nor noise")
-    func board() throws {
+    @Test
+    func `a board whose driver names neither network nor noise`() throws {
         var module = Self.module(CapturedMachine.board.host())
         let link = try Self.link(&module, 3_700)
         #expect(link.ssid == Data("Kiosk".utf8), "from the access point's own words")
@@ -50,8 +50,8 @@ struct WLANModuleTests {
                 && !link.hasNoiseDecibelMilliwatts)
     }
 
-    @Test("retries, failures and lost beacons count within one association")
-    func deltas() throws {
+    @Test
+    func `retries, failures and lost beacons count within one association`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -77,8 +77,8 @@ struct WLANModuleTests {
         #expect(!roamed.hasTransmitRetries && roamed.bssid == "a4:2b:b0:01:02:09")
     }
 
-    @Test("a 32-bit counter that wraps goes on")
-    func wrap() throws {
+    @Test
+    func `a 32-bit counter that wraps goes on`() throws {
         let host = CapturedMachine.laptop.host()
         Self.change(host) { $0.station?.retries = .max - 1 }
         var module = Self.module(host)
@@ -88,8 +88,8 @@ struct WLANModuleTests {
         #expect(link.transmitRetries == 5)
     }
 
-    @Test("the scan's results and the survey are asked for rarely, and at once after roaming")
-    func rarely() {
+    @Test
+    func `the scan's results and the survey are asked for rarely, and at once after roaming`() {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         for second in 0..<60 { _ = module.read(at: Self.at(3_700 + UInt64(second))) }
@@ -104,8 +104,8 @@ struct WLANModuleTests {
         #expect(host.exchanges(of: NL80211.scanResults(family: 28, interface: 3)) == 2)
     }
 
-    @Test("an interface without a link is sent without one")
-    func unjoined() throws {
+    @Test
+    func `an interface without a link is sent without one`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)
         _ = module.read(at: Self.at(3_700))
@@ -120,8 +120,8 @@ struct WLANModuleTests {
         #expect(link == bare)
     }
 
-    @Test("an access point of one's own has no link of its own, whoever is joined to it")
-    func accessPoint() throws {
+    @Test
+    func `an access point of one's own has no link of its own, whoever is joined to it`() throws {
         let host = CapturedMachine.laptop.host()
         Self.change(host) { $0.type = 3 }
         var module = Self.module(host)
@@ -130,8 +130,8 @@ struct WLANModuleTests {
             link.ssid == Data("Cafe".utf8) && link.channel == 36 && !link.hasBssid && !link.hasSignalDecibelMilliwatts)
     }
 
-    @Test("where the kernel has no nl80211 the older file says what it can")
-    func fallback() throws {
+    @Test
+    func `where the kernel has no nl80211 the older file says what it can`() throws {
         let host = CapturedMachine.laptop.host()
         host.change { $0.network?.wirelessFamily = nil }
         var module = Self.module(host)
@@ -144,8 +144,8 @@ struct WLANModuleTests {
         #expect(next.transmitFailures == 2 && next.beaconLosses == 0)
     }
 
-    @Test("a machine without a radio gives no sample, says so, and is never asked for the family")
-    func none() {
+    @Test
+    func `a machine without a radio gives no sample, says so, and is never asked for the family`() {
         let host = CapturedMachine.server.host()
         let log = RecordedLog()
         var module = Self.module(host, log)
@@ -154,8 +154,8 @@ struct WLANModuleTests {
         #expect(host.exchanges(of: GenericNetlink.family(named: "nl80211")) == 0 && log.entries == [])
     }
 
-    @Test("a radio of which the kernel tells nothing is another reason")
-    func silent() {
+    @Test
+    func `a radio of which the kernel tells nothing is another reason`() {
         let host = CapturedMachine.laptop.host()
         host.change { machine in
             machine.network = nil
@@ -169,8 +169,8 @@ struct WLANModuleTests {
         #expect(reason.contains("a radio"))
     }
 
-    @Test("garbled answers crash nothing", arguments: [UInt64(1), 2, 3, 4])
-    func garbage(seed: UInt64) throws {
+    @Test(arguments: [UInt64(1), 2, 3, 4])
+    func `garbled answers crash nothing`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let host = CapturedMachine.laptop.host()
         let network = try #require(host.network)
@@ -195,18 +195,16 @@ struct WLANModuleTests {
     }
 
     @Test(
-        "channels of all bands",
         arguments: [
             (2_412, 1), (2_472, 13), (2_484, 14), (5_180, 36), (5_885, 177), (5_935, 2), (5_955, 1), (7_115, 233),
             (58_320, 1),
             (4_940, 188), (2_413, nil), (0, nil), (900, nil), (7_120, nil), (.max, nil),
         ] as [(UInt32, UInt32?)])
-    func channels(frequency: UInt32, channel: UInt32?) {
+    func `channels of all bands`(frequency: UInt32, channel: UInt32?) {
         #expect(WLANChannel.number(ofMegahertz: frequency) == channel)
     }
 
     @Test(
-        "how a network is protected",
         arguments: [
             ("", false, "open"), ("", true, "wep"),
             ("30140100000fac040100000fac040100000fac020000", true, "wpa2-personal"),
@@ -223,7 +221,7 @@ struct WLANModuleTests {
             ("30140100000fac040100000fac0401000050439900ff", true, nil), ("3002010030", true, nil),
             ("30ff0100", true, nil),
         ] as [(String, Bool, String?)])
-    func security(elements: String, hasPrivacy: Bool, name: String?) {
+    func `how a network is protected`(elements: String, hasPrivacy: Bool, name: String?) {
         let bytes = CapturedNetwork.hexadecimal(elements)
         #expect(bytes.withUnsafeBytes { InformationElements($0).security(hasPrivacy: hasPrivacy) } == name)
     }

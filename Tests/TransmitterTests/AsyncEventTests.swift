@@ -3,7 +3,7 @@ import Testing
 @testable import Transmitter
 
 @Suite(.timeLimit(.minutes(10))) struct AsyncEventTests {
-    @Test func aSignalThatCameBeforeIsKeptOnceAndNeedsNoTimer() async {
+    @Test func `A signal that came before is kept once and needs no timer`() async {
         let wake = AsyncEvent()
         let clock = ManualSleeper()
         wake.signal()
@@ -17,7 +17,7 @@ import Testing
         #expect(clock.sleeps == 1, "two signals are one")
     }
 
-    @Test func aSignalEndsTheWaitBeforeItsTime() async {
+    @Test func `A signal ends the wait before its time`() async {
         let wake = AsyncEvent()
         let clock = ManualSleeper()
         let waiter = Task { await wake.wait(for: .seconds(3_600), clock: clock) }
@@ -26,7 +26,7 @@ import Testing
         await waiter.value
     }
 
-    @Test func theTimeEndsTheWaitAndLeavesNoSignalBehind() async {
+    @Test func `The time ends the wait and leaves no signal behind`() async {
         let wake = AsyncEvent()
         let clock = ManualSleeper()
         for _ in 0..<3 {
@@ -38,7 +38,7 @@ import Testing
         #expect(clock.sleeps == 3)
     }
 
-    @Test func cancellingEndsTheWait() async {
+    @Test func `Cancelling ends the wait`() async {
         let wake = AsyncEvent()
         let clock = ManualSleeper()
         let waiter = Task { await wake.wait(for: .seconds(5), clock: clock) }

@@ -3,7 +3,7 @@ import Testing
 @testable import Transmitter
 
 @Suite(.timeLimit(.minutes(10))) struct AsyncMutexTests {
-    @Test func oneIsInsideAtATimeAndAllGetIn() async {
+    @Test func `One is inside at a time, and all get in`() async {
         let turnstile = AsyncMutex()
         let inside = Count()
         await withTaskGroup { group in
@@ -25,7 +25,7 @@ import Testing
         #expect(result.greatest == 1 && result.total == 50 && result.now == 0)
     }
 
-    @Test func whoIsCancelledWhileWaitingGivesItsPlaceUp() async {
+    @Test func `A task that is cancelled while waiting gives its place up`() async {
         let turnstile = AsyncMutex()
         #expect(await turnstile.enter())
         let waiter = Task { await turnstile.enter() }

@@ -15,17 +15,17 @@ import Testing
     @Test(
         arguments: [(1000, false), (60_999, false), (61_000, true), (91_000, true), (1_000_000, true)]
             as [(Int64, Bool)])
-    func itIsRenewedWhenAThirdOfItsLifeIsLeft(wallTime: Int64, isDue: Bool) {
+    func `A certificate is renewed when a third of its life is left`(wallTime: Int64, isDue: Bool) {
         #expect(Self.shown().isRequestDue(at: wallTime, now: 0) == isDue)
     }
 
     /// A device whose clock is ahead would otherwise be locked out by it, also once the clock is right.
-    @Test func oneThatHasEndedByTheDevicesClockIsShownAndAnotherIsDue() {
+    @Test func `A certificate that has ended by the device's clock is shown, and another is due`() {
         let ended = Self.shown()
         #expect(ended.isShown && ended.isRequestDue(at: 1_000_000, now: 0) && !ended.isRequestDue(at: 1000, now: 0))
     }
 
-    @Test func whereThereIsNoneOneIsAskedForAgainAfterADay() {
+    @Test func `Where there is none, one is asked for again after a day`() {
         var machine = ClientCertificateStateMachine()
         #expect(machine.isRequestDue(at: 0, now: 5))
         machine.asked(.notIssued, now: 5)
@@ -33,7 +33,7 @@ import Testing
     }
 
     /// However short-lived certificates are, or however wrong a clock is.
-    @Test func noneIsAskedForMoreOftenThanEveryHour() {
+    @Test func `None is asked for more often than every hour`() {
         var machine = Self.shown()
         machine.asked(.granted, now: 7)
         machine.placed(CertificateLife(begins: 0, ends: 1))
@@ -46,7 +46,7 @@ import Testing
                 && machine.isRequestDue(at: 1_000_000, now: 7 + 2 * Self.hour))
     }
 
-    @Test func oneThatWasGivenAndIsOfNoUseIsNotFollowedAtOnce() {
+    @Test func `A certificate that was given and is of no use is not followed at once by another`() {
         var machine = ClientCertificateStateMachine()
         // What was kept of an earlier life is another matter.
         machine.wasOfNoUse(now: 5)
@@ -59,7 +59,7 @@ import Testing
 
     /// A handshake fails for many reasons: only an answer to a request without it says that the certificate is the
     /// reason.
-    @Test func afterAFailedHandshakeTheNextRequestGoesWithout() {
+    @Test func `After a failed handshake, the next request goes without`() {
         var machine = Self.shown()
         #expect(machine.handshakeFailed() && machine.phase == .withheld(Self.life))
         #expect(!machine.isRequestDue(at: 1000, now: 0))

@@ -2,7 +2,7 @@ import Testing
 @testable import Transmitter
 
 @Suite struct CloseRoundsTests {
-    @Test func aCloseIsLookedForOnceAPassUntilThereIsNone() {
+    @Test func `A close is looked for once a pass until there is none`() {
         var rounds = CloseRounds()
         #expect(rounds.isDue(at: 0))
         rounds.foundNothing()
@@ -11,7 +11,7 @@ import Testing
         #expect(rounds.isDue(at: 1))
     }
 
-    @Test func roundsThatNarrowFollowAtOnceButNotWithoutEnd() {
+    @Test func `Rounds that narrow follow at once, but not without end`() {
         var rounds = CloseRounds()
         for _ in 1..<CloseRounds.greatestRounds {
             rounds.narrowed(now: 0, roll: 1)
@@ -23,7 +23,7 @@ import Testing
         #expect(rounds.isDue(at: 1_000_000))
     }
 
-    @Test func failuresWaitLongerEachTimeAndAsLongAsTheCollectorAsks() {
+    @Test func `Failures wait longer each time and as long as the collector asks`() {
         var rounds = CloseRounds()
         for seconds in [1, 2, 4] as [UInt64] {
             rounds.failed(after: nil, now: 0, roll: 1)

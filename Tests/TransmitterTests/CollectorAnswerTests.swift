@@ -18,7 +18,7 @@ import WireModel
             TransportResponse(status: status, headers: headers.merging(extra) { $1 }, body: body), expected: collector)
     }
 
-    @Test func only200FromOurCollectorIsSuccess() {
+    @Test func `Only 200 from our collector is success`() {
         #expect(classify(200) == .success(Data("body".utf8)))
         for status in [100, 201, 204, 301, 302, 304, 404, 405, 418, 500, 599, 600] {
             if case .success = classify(status) { Issue.record("\(status) is taken for success") }
@@ -26,11 +26,11 @@ import WireModel
     }
 
     @Test(arguments: [200, 302, 401, 403, 404, 500])
-    func withoutACollectorsHeadersItIsUnreachable(status: Int) {
+    func `Without a collector's headers it is unreachable`(status: Int) {
         guard case .unreachable = classify(status, own: false) else { Issue.record("a stranger is believed"); return }
     }
 
-    @Test func aProxys413And429And503AreHonoured() {
+    @Test func `A proxy's 413, 429 and 503 are honoured`() {
         let who = "something between this device and the collector, such as a proxy, answered HTTP"
         #expect(classify(413, own: false) == .tooLarge("\(who) 413"))
         #expect(classify(429, own: false, extra: ["retry-after": "9"]) == .retry(after: .seconds(9), "\(who) 429"))
@@ -39,11 +39,11 @@ import WireModel
     }
 
     @Test(arguments: [("2.0.0", false), ("0.9", false), ("1.99.1", true), ("", false), ("x", false)])
-    func anotherMajorVersionIsHeld(version: String, compatible: Bool) {
+    func `Another major version is held`(version: String, compatible: Bool) {
         if case .success = classify(200, version: version) { #expect(compatible) } else { #expect(!compatible) }
     }
 
-    @Test func anotherCollectorAtTheAddressIsNotOurs() {
+    @Test func `Another collector at the address is not ours`() {
         let other = CollectorID.random()
         let headers = TransportResponse.collectorHeaders(other, incarnation)
         #expect(
@@ -54,12 +54,12 @@ import WireModel
                 == .success(Data()))
     }
 
-    @Test func aCollectorIdThatIsNoneIsAStranger() {
+    @Test func `A collector ID that is none is a stranger`() {
         let answer = classify(200, extra: [WireNames.collectorHeader.lowercased(): "nonsense"])
         guard case .unreachable = answer else { Issue.record("\(answer)"); return }
     }
 
-    @Test func everyRefusalHasItsMeaning() {
+    @Test func `Every refusal has its meaning`() {
         guard case .credentialRefused = classify(401) else { Issue.record("401"); return }
         guard case .forbidden = classify(403) else { Issue.record("403"); return }
         guard case .tooLarge = classify(413) else { Issue.record("413"); return }
@@ -81,14 +81,14 @@ import WireModel
         #expect(classify(200, extra: ["etag": "\"7\""]) == .success(Data("body".utf8), etag: "\"7\""))
     }
 
-    @Test func aConflictSaysInWhat() throws {
+    @Test func `A conflict says in what it consists`() throws {
         let problem = Problem(status: 409, code: Problem.Code.deviceConflict, title: "taken")
         let answer = classify(
             409, extra: ["content-type": "application/problem+json"], body: try JSONEncoder().encode(problem))
         #expect(answer == .conflict("the collector answered HTTP 409 device-conflict: taken", code: "device-conflict"))
     }
 
-    @Test func tooManyOpenUploadsConcernUploadsThatBeginAndNoOthers() throws {
+    @Test func `Too many open uploads concern uploads that begin and no others`() throws {
         let problem = Problem(
             status: 429, code: .tooManyUploads, title: "too many", retryable: true, retryAfterMs: 60_000)
         let answer = classify(
@@ -99,7 +99,7 @@ import WireModel
     }
 
     @Test(arguments: [Problem.Code.recordQuotaExceeded, .tooManyEpochs])
-    func aQuotaOfTheDayIsAWaitInWhichNothingIsGivenUp(code: Problem.Code) throws {
+    func `A quota of the day is a wait in which nothing is given up`(code: Problem.Code) throws {
         let problem = Problem(status: 429, code: code, title: "used up", retryable: true, retryAfterMs: 900_000)
         let answer = classify(
             429, extra: ["content-type": "application/problem+json"], body: try JSONEncoder().encode(problem))
@@ -107,7 +107,7 @@ import WireModel
             answer == .retry(after: .seconds(900), "the collector answered HTTP 429 \(code.rawValue): used up"))
     }
 
-    @Test func theProblemSaysWhyAndWhen() throws {
+    @Test func `The problem says why and when`() throws {
         let problem = Problem(
             status: 503, code: .storeUnavailable, title: "no", detail: "disk full", retryable: true,
             retryAfterMs: 1_500)

@@ -27,7 +27,7 @@ import WireModel
         }
     }
 
-    @Test func afterItsLifetimeACredentialIsFollowedByAnother() async throws {
+    @Test func `After its lifetime, a credential is followed by another`() async throws {
         try await run { send in
             let first = try await send()
             bench.clock.advance(by: .seconds(80 * 86_400))
@@ -50,7 +50,7 @@ import WireModel
     }
 
     /// The clock of a device may be anything until the collector has said what time it is.
-    @Test func withoutTheCollectorsTimeNothingIsRenewed() async throws {
+    @Test func `Without the collector's time, nothing is renewed`() async throws {
         try await run(isTimeReported: false) { send in
             let first = try await send()
             bench.clock.advance(by: .seconds(100 * 86_400))
@@ -58,7 +58,7 @@ import WireModel
         }
     }
 
-    @Test func withoutALifetimeItIsNeverRenewed() async throws {
+    @Test func `Without a lifetime, it is never renewed`() async throws {
         try await run(lifetime: nil) { send in
             let first = try await send()
             bench.clock.advance(by: .seconds(3650 * 86_400))
@@ -67,7 +67,7 @@ import WireModel
     }
 
     /// As an earlier version left it.
-    @Test func ofACredentialOfUnknownAgeTheCountBeginsNow() async throws {
+    @Test func `For a credential of unknown age, the count begins now`() async throws {
         try await run { send in
             var enrollment = try await send()
             enrollment.credentialSince = nil
@@ -81,7 +81,7 @@ import WireModel
         }
     }
 
-    @Test func aFailureIsTriedAgainInAnHourAndAFutureTimeIsNotBelieved() {
+    @Test func `A failure is tried again in an hour, and a future time is not believed`() {
         var renewal = CredentialRenewal()
         var enrollment = Enrollment(
             deviceID: DeviceID(high: 1, low: 0), credential: "c", organization: "o", collectorID: .random(),
@@ -101,7 +101,7 @@ import WireModel
     }
 
     /// A fleet that was enrolled on one day.
-    @Test func devicesComeAtDifferentTimesOfTheLastTenth() {
+    @Test func `Devices come at different times of the last tenth`() {
         let ages = (0..<1000).map {
             CredentialRenewal.age(of: DeviceID(high: 0, low: $0), lifetime: .seconds(90 * 86_400))
         }

@@ -12,7 +12,7 @@ import WireModel
         return conditions
     }
 
-    @Test func offlineIsBelievedOnceAnAttemptConfirmedItAndLookedIntoFromTimeToTime() {
+    @Test func `Offline is believed once an attempt confirmed it, and checked from time to time`() {
         var gate = GatePolicy()
         let offline = conditions(.offline)
         #expect(gate.decide(rules: [], held: [:], conditions: offline, now: 0).open.count == 3, "not confirmed yet")
@@ -29,7 +29,7 @@ import WireModel
         #expect(attempts == 7, "every quarter of an hour; \(attempts) in two hours")
     }
 
-    @Test func aCollectorThatIsReachedAllTheSameProvesTheConditionWrong() {
+    @Test func `A collector that is reached all the same proves the condition wrong`() {
         var gate = GatePolicy()
         let offline = conditions(.offline)
         _ = gate.decide(rules: [], held: [:], conditions: offline, now: 0)
@@ -41,7 +41,7 @@ import WireModel
         }
     }
 
-    @Test func anAttemptThatTestsTheConditionIsATrial() {
+    @Test func `An attempt that tests the condition is a trial`() {
         var gate = GatePolicy()
         let offline = conditions(.offline)
         func isTrial(_ conditions: DeviceConditions, at second: UInt64) -> Bool {
@@ -56,7 +56,7 @@ import WireModel
         #expect(!isTrial(offline, at: 902), "open, because somebody answered")
     }
 
-    @Test func backOnLineItIsOpenAtOnce() {
+    @Test func `Back online, it is open at once`() {
         var gate = GatePolicy()
         gate.attempted(conditions(.offline), reached: false, now: 0)
         #expect(
@@ -64,7 +64,7 @@ import WireModel
         #expect(gate.decide(rules: [], held: [:], conditions: conditions(.wifi), now: 2).open.count == 3)
     }
 
-    @Test func heldStreamsStayClosedWhateverTheConditionsAre() {
+    @Test func `Held streams stay closed, whatever the conditions are`() {
         var gate = GatePolicy()
         let decision = gate.decide(
             rules: [], held: [.event: .firstProfile, .sample: .consent], conditions: conditions(.wifi), now: 0)
@@ -77,7 +77,7 @@ import WireModel
         #expect(both.closed == [.event: .paused, .status: .offline, .sample: .offline] && both.isLookedAtAgain)
     }
 
-    @Test func aStallPutsSamplesOffForAMinuteAtMost() {
+    @Test func `A stall puts samples off for a minute at most`() {
         var gate = GatePolicy()
         let busy = conditions(.wifi, stalled: true)
         #expect(gate.decide(rules: [], held: [:], conditions: busy, now: 0).closed == [.sample: .stalled])

@@ -91,7 +91,7 @@ import WireModel
         Issue.record("no end")
     }
 
-    @Test func everyChunkArrivesAsItIs() async throws {
+    @Test func `Every chunk arrives as it is`() async throws {
         try await bench.run { _, transmitter in
             let uploader = uploader(transmitter)
             try await add(Self.upload(1), to: uploader)
@@ -104,7 +104,7 @@ import WireModel
         }
     }
 
-    @Test func lostRequestsAndAnswersCostARepeatAndNothingElse() async throws {
+    @Test func `Lost requests and answers cost a repeat and nothing else`() async throws {
         let random = Mutex(SplitMix64(seed: 7))
         bench.collector.setFaults { request, _ in
             guard request.path.hasPrefix(WireNames.uploadsPath) else { return nil }
@@ -120,7 +120,7 @@ import WireModel
         }
     }
 
-    @Test func aRestartGoesOnWhereTheCollectorIs() async throws {
+    @Test func `A restart goes on where the collector is`() async throws {
         let sent = Mutex<[String]>([])
         bench.collector.setFaults { request, _ in
             guard request.path.hasPrefix(WireNames.uploadsPath) else { return nil }
@@ -144,7 +144,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsGoneIsToldWithItsReason() async throws {
+    @Test func `What is gone is reported with its reason`() async throws {
         try await bench.run { _, transmitter in
             let uploader = uploader(transmitter, gone: [2])
             try await add(Self.upload(1), to: uploader)
@@ -156,7 +156,7 @@ import WireModel
         }
     }
 
-    @Test func anUploadThatCannotBeKeptIsNotTaken() async throws {
+    @Test func `An upload that cannot be kept is not accepted`() async throws {
         try await bench.run { _, transmitter in
             let uploader = uploader(transmitter, failingSaves: 1)
             await #expect(throws: DiskFull.self) { try await uploader.add([Self.upload(1)]) }
@@ -183,7 +183,7 @@ import WireModel
         }
     }
 
-    @Test func aCancelledUploadIsNotSent() async throws {
+    @Test func `A cancelled upload is not sent`() async throws {
         try await bench.run { _, transmitter in
             let uploader = uploader(transmitter)
             try await add(Self.upload(1), to: uploader)
@@ -198,7 +198,9 @@ import WireModel
         (true, WireNetworkClass.cellular, false), (true, .wifi, true), (true, .ethernet, true), (true, .unknown, false),
         (false, .cellular, true),
     ])
-    func logsOverWiFiOnlyHoldsLogsBackAndNothingElse(_ isOnly: Bool, _ network: WireNetworkClass, _ goes: Bool)
+    func `Logs over Wi-Fi only holds logs back and nothing else`(
+        _ isOnly: Bool, _ network: WireNetworkClass, _ goes: Bool
+    )
         async throws
     {
         var settings = TransmitterSettings(eventHold: .zero)
@@ -223,7 +225,7 @@ import WireModel
     @Test(arguments: [
         (TransmissionGate.Reason.logging, "logging is disabled"), (.doNotDisturb, "do-not-disturb is on"),
     ])
-    func logsAreHeldWithTheirReason(_ reason: TransmissionGate.Reason, _ detail: String) async throws {
+    func `Logs are held with their reason`(_ reason: TransmissionGate.Reason, _ detail: String) async throws {
         var settings = TransmitterSettings(eventHold: .zero)
         settings.logHold = reason
         try await bench.run(settings: settings) { _, transmitter in

@@ -130,7 +130,7 @@ import WireModel
     }
 
     @Test(arguments: 1...20)
-    func poisonIsIsolatedTheRestFlowsAndNothingElseIsLost(seed: Int) {
+    func `Poison is isolated, the rest flows, and nothing else is lost`(seed: Int) {
         var world = World(seed: UInt64(seed), hasOutages: false)
         // Few enough that one an hour keeps up.
         world.run(hours: 96, poisonShare: 0.001)
@@ -144,7 +144,7 @@ import WireModel
     }
 
     @Test(arguments: 1...20)
-    func outagesAndPoisonTogetherSetAsideAtMostOneAnHourAndAlmostOnlyPoison(seed: Int) {
+    func `Outages and poison together set aside at most one an hour and almost only poison`(seed: Int) {
         var world = World(seed: UInt64(seed) &* 7919, hasOutages: true)
         world.run(hours: 168, poisonShare: 0.0005)
         for (former, next) in zip(world.aside, world.aside.dropFirst()) {
@@ -159,7 +159,7 @@ import WireModel
     }
 
     @Test(arguments: 1...10)
-    func anOutageOfDaysSetsNothingAsideAndItsRequestsStayFew(seed: Int) {
+    func `An outage of days sets nothing aside, and its requests stay few`(seed: Int) {
         var world = World(seed: UInt64(seed), hasOutages: false)
         world.outageEnds = .max
         for _ in 0..<1_000 { world.produce(.sample) }

@@ -16,12 +16,12 @@ import Testing
         return nil
     }
 
-    @Test func tenMinutesInWhichOthersPassProveIt() {
+    @Test func `Ten minutes in which others pass prove it`() {
         #expect(minutesUntilProven(everySeconds: 30) { _ in true } == 10)
         #expect(minutesUntilProven(everySeconds: 300) { _ in true } == 10)
     }
 
-    @Test func timeInWhichNothingElsePassesCountsNothingHoweverLongItIs() {
+    @Test func `Time in which nothing else passes counts nothing, however long it is`() {
         #expect(minutesUntilProven(everySeconds: 300) { _ in false } == nil)
         #expect(minutesUntilProven(everySeconds: 30) { $0.isMultiple(of: 2) } == 19, "every other interval counts")
         var evidence = RefusalEvidence()
@@ -33,7 +33,7 @@ import Testing
         #expect(!evidence.isProven && evidence.refusals == 3)
     }
 
-    @Test func oneLongIntervalIsNotEnough() {
+    @Test func `One long interval is not enough`() {
         var evidence = RefusalEvidence()
         evidence.refused(at: 0)
         evidence.otherPassed()
@@ -44,7 +44,7 @@ import Testing
         #expect(evidence.isProven)
     }
 
-    @Test func aClockThatGoesBackCountsNothing() {
+    @Test func `A clock that goes back counts nothing`() {
         var evidence = RefusalEvidence()
         for now in stride(from: 100 * Self.minute, to: 0, by: -Int(Self.minute)) {
             evidence.refused(at: now)

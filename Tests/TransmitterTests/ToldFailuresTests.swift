@@ -5,7 +5,7 @@ import Testing
 @Suite struct ReportedFailuresTests {
     private static let hour: UInt64 = 3600 * 1_000_000
 
-    @Test func aFailureThatLastsIsToldOnceAndOneThatComesAgainOnceAnHour() {
+    @Test func `A failure that lasts is reported once, and one that comes again once an hour`() {
         var reported = ReportedFailures()
         #expect(reported.report("one", after: nil, now: 0) == true)
         #expect(reported.report("one", after: "one", now: 5 * Self.hour) == false, "it lasts")
@@ -18,7 +18,7 @@ import Testing
         #expect(reported.report("two", after: "one", now: 6 * Self.hour) == true)
     }
 
-    @Test func afterEverythingWasSentAFailureIsNews() {
+    @Test func `After everything was sent, a failure is news`() {
         var reported = ReportedFailures()
         #expect(reported.report("one", after: nil, now: 0) == true)
         #expect(reported.report("one", after: nil, now: 1) == false)
@@ -26,7 +26,7 @@ import Testing
         #expect(reported.report("one", after: nil, now: 2) == true)
     }
 
-    @Test func failuresThatAreAllDifferentAreBounded() {
+    @Test func `Failures that are all different are bounded`() {
         var reported = ReportedFailures()
         let count = (0..<1000).count { reported.report("\($0)", after: "\($0 - 1)", now: 0) }
         #expect(count == 32)

@@ -23,7 +23,7 @@ import WireModel
         TransmissionGate.decide(data: .sample, rules: [rule], conditions: conditions(change))
     }
 
-    @Test func withoutRulesEverythingGoesOverAnyNetworkButNothingWhileOffline() {
+    @Test func `Without rules, everything goes over any network, but nothing while offline`() {
         for data in TransmissionGate.DataClass.allCases {
             for network in [WireNetworkClass.unknown, .ethernet, .wifi, .cellular, .loopback, .tunnel, .other] {
                 #expect(
@@ -39,7 +39,8 @@ import WireModel
         (WireNetworkClass.wifi, true), (.ethernet, true), (.cellular, false), (.unknown, false), (.tunnel, false),
         (.loopback, false),
     ])
-    func onlyTheNetworksListedAreUsedAndAnUnknownOneIsNoneOfThem(network: WireNetworkClass, opens: Bool) {
+    func `Only the networks listed are used, and an unknown one is none of them`(network: WireNetworkClass, opens: Bool)
+    {
         let rule = rule { $0.networks = [.wifi, .ethernet, .unknown] }
         #expect(decide(rule) { $0.network = network } == (opens ? .open : .closed(.network(network))))
     }
@@ -48,7 +49,7 @@ import WireModel
         (WireNetworkClass.wifi, String?.some("Office"), true), (.wifi, "Café", true), (.wifi, "office", false),
         (.wifi, nil, false), (.ethernet, nil, true), (.cellular, nil, true), (.unknown, nil, true),
     ])
-    func overWiFiOnlyTheNetworksNamedAreUsedAndAnUnknownOneIsNoneOfThem(
+    func `Over Wi-Fi, only the networks named are used, and an unknown one is none of them`(
         network: WireNetworkClass, ssid: String?, opens: Bool
     ) {
         let rule = rule { $0.ssids = ["Office", "Café"] }
@@ -64,7 +65,7 @@ import WireModel
         (nil, .wifi, true),
         (nil, .unknown, true),
     ])
-    func whatMustNotGoWhileMeteredTakesACellularNetworkForMeteredUntilToldOtherwise(
+    func `What must not go while metered treats a cellular network as metered until told otherwise`(
         metered: Bool?, network: WireNetworkClass, opens: Bool
     ) {
         let decision = decide(rule { $0.metered = false }) {
@@ -80,7 +81,7 @@ import WireModel
         (Bool?.some(true), WireNetworkClass.cellular, false), (false, .cellular, true), (nil, .cellular, false),
         (nil, .wifi, true),
     ])
-    func whatMustNotGoWhileRoamingTakesACellularNetworkForRoamingUntilToldOtherwise(
+    func `What must not go while roaming treats a cellular network as roaming until told otherwise`(
         roaming: Bool?, network: WireNetworkClass, opens: Bool
     ) {
         let decision = decide(rule { $0.roaming = false }) {
@@ -95,7 +96,7 @@ import WireModel
         (nil, true, true),
         (nil, false, false),
     ])
-    func underItsBatteryLevelNothingGoesAndAMachineWithoutABatteryHasNoLevelToBeUnder(
+    func `Under its battery level nothing goes, and a machine without a battery has no level to be under`(
         level: UInt32?, external: Bool?, opens: Bool
     ) {
         let decision = decide(rule { $0.minimumBattery = 2_000 }) {
@@ -108,7 +109,8 @@ import WireModel
     @Test(arguments: [
         (Bool?.some(true), UInt32?.some(5_000), true), (false, 5_000, false), (nil, 5_000, false), (nil, nil, true),
     ])
-    func whatNeedsExternalPowerWaitsForItWhereThereIsABattery(external: Bool?, level: UInt32?, opens: Bool) {
+    func `What needs external power waits for it where there is a battery`(external: Bool?, level: UInt32?, opens: Bool)
+    {
         let decision = decide(rule { $0.externalPower = true }) {
             $0.externalPower = external
             $0.batteryLevel = level
@@ -117,7 +119,7 @@ import WireModel
         #expect(decide(rule { $0.externalPower = false }) { $0.externalPower = false } == .open)
     }
 
-    @Test func aBusyMachinePutsOffSamplesAndLogsButNotStatusAndEvents() {
+    @Test func `A busy machine puts off samples and logs, but not status and events`() {
         let busy = conditions { $0.stalled = true }
         let decisions = TransmissionGate.DataClass.allCases.map {
             TransmissionGate.decide(data: $0, rules: [], conditions: busy)
@@ -125,7 +127,7 @@ import WireModel
         #expect(decisions == [.open, .open, .closed(.stalled), .closed(.stalled)])
     }
 
-    @Test func aRuleHoldsForItsClassAloneOneWithoutAClassForAllAndAllOfAClassHaveToAgree() {
+    @Test func `A rule holds for its class alone, one without a class for all, and all of a class have to agree`() {
         let wifi = conditions {
             $0.network = .wifi
             $0.metered = true
@@ -146,7 +148,7 @@ import WireModel
         }
     }
 
-    @Test func everyReasonTellsItselfToPeople() {
+    @Test func `Every reason explains itself to people`() {
         let reasons: [TransmissionGate.Reason] = [
             .offline, .proxy, .paused, .network(.cellular), .ssid(isKnown: true), .ssid(isKnown: false), .metered,
             .roaming,

@@ -12,7 +12,7 @@ import WireModel
         return settings
     }
 
-    @Test func withoutIntervalsOfTheirOwnSamplesGoWithEveryPass() {
+    @Test func `Without intervals of their own, samples go with every pass`() {
         var schedule = TransmitSchedule()
         for pass in 1...5 as ClosedRange<UInt64> {
             let now = pass * 300 * Self.second
@@ -21,7 +21,7 @@ import WireModel
         }
     }
 
-    @Test func aModuleWithAShorterIntervalIsSentByThatAndOnlyIfItHasRecorded() {
+    @Test func `A module with a shorter interval is sent by that, and only if it has recorded`() {
         var schedule = TransmitSchedule()
         let settings = settings(["fast": .seconds(10)])
         let isNews = schedule.recorded(by: "slow")
@@ -36,7 +36,7 @@ import WireModel
         #expect(schedule.passBegan(settings, isUrgent: false, now: 10 * Self.second) == true)
     }
 
-    @Test func aModuleWithALongerIntervalKeepsItsSamplesFromAPassMadeForOthers() {
+    @Test func `A module with a longer interval keeps its samples from a pass made for others`() {
         var schedule = TransmitSchedule()
         let settings = settings(["slow": .seconds(3600)])
         _ = schedule.recorded(by: "slow")
@@ -54,7 +54,7 @@ import WireModel
         #expect(passes == [3600, 7200])
     }
 
-    @Test func anUrgentPassTakesEverythingAndOneCutShortIsMadeUpFor() {
+    @Test func `An urgent pass sends everything, and one cut short is made up for`() {
         var schedule = TransmitSchedule()
         let settings = settings(["slow": .seconds(3600)])
         _ = schedule.recorded(by: "slow")
@@ -65,7 +65,7 @@ import WireModel
         #expect(schedule.passBegan(settings, isUrgent: false, now: 3) == true)
     }
 
-    @Test func whereNobodySaysWhatWasRecordedSamplesGoWithEveryPass() {
+    @Test func `Where nobody says what was recorded, samples go with every pass`() {
         var schedule = TransmitSchedule()
         let settings = settings(["slow": .seconds(3600)])
         #expect(schedule.passBegan(settings, isUrgent: false, now: 0) == true)
@@ -73,14 +73,14 @@ import WireModel
     }
 
     @Test(arguments: [(2.0, 600.0), (1.5, 450), (0.5, 300), (0, 300), (.infinity, 300_000), (.nan, 300)])
-    func aSlowdownStretchesTheIntervalAndNothingShortensIt(slowdown: Double, seconds: Double) {
+    func `A slowdown stretches the interval, and nothing shortens it`(slowdown: Double, seconds: Double) {
         var schedule = TransmitSchedule()
         let settings = settings(slowdown: slowdown)
         _ = schedule.passBegan(settings, isUrgent: false, now: 0)
         #expect(schedule.nextPass(settings, now: 0) == UInt64(seconds) * Self.second)
     }
 
-    @Test func afterASuspendAnOverduePassIsDueAtOnce() {
+    @Test func `After a suspend, an overdue pass is due at once`() {
         var schedule = TransmitSchedule()
         _ = schedule.passBegan(settings(), isUrgent: false, now: 0)
         let resumed: UInt64 = 8 * 3600 * Self.second

@@ -28,7 +28,7 @@ import WireModel
         collector.change { $0.life = CertificateLife(begins: now, ends: now + seconds * 1_000_000) }
     }
 
-    @Test func itIsAskedForWithTheEnrollmentKeptWithTheIdentityAndShown() async throws {
+    @Test func `A certificate is asked for with the enrollment, kept with the identity, and shown`() async throws {
         try await run { collector, transmitter, send in
             collector.change { $0.isRequired = true }
             life(collector, seconds: 90 * 86_400)
@@ -48,7 +48,7 @@ import WireModel
         }
     }
 
-    @Test func aThirdBeforeItsEndItIsRenewedWithTheCredential() async throws {
+    @Test func `A third before its end, it is renewed with the credential`() async throws {
         try await run { collector, _, send in
             life(collector, seconds: 90 * 86_400)
             try await send()
@@ -68,7 +68,7 @@ import WireModel
         }
     }
 
-    @Test func aCollectorThatIssuesNoneIsSentRecordsAndAskedAgainInADay() async throws {
+    @Test func `A collector that issues none is sent records and asked again in a day`() async throws {
         try await run { collector, _, send in
             collector.change { $0.life = nil }
             try await send()
@@ -83,7 +83,7 @@ import WireModel
     }
 
     /// The former credential and certificate stay good while the new ones are not used.
-    @Test func aNewOneThatCannotBeUsedLeavesTheFormerInUse() async throws {
+    @Test func `A new one that cannot be used leaves the former in use`() async throws {
         try await run { collector, transmitter, send in
             life(collector, seconds: 90 * 86_400)
             try await send()
@@ -103,7 +103,7 @@ import WireModel
         }
     }
 
-    @Test func oneThatTheCollectorDoesNotTakeIsReplaced() async throws {
+    @Test func `A certificate that the collector does not accept is replaced`() async throws {
         for isRequired in [false, true] {
             let enrollments = InMemoryEnrollmentStore(token: "enrollment-token", signingRequest: Data("request".utf8))
             let bench = TransmitterBench()
@@ -129,7 +129,7 @@ import WireModel
     }
 
     /// Each other connection goes without it, and is refused as well.
-    @Test func aRefusedOneTakesTwoLinesOfTheLogAnHourHoweverOftenItIsTried() async throws {
+    @Test func `A refused one fills two lines of the log an hour, however often it is tried`() async throws {
         let collector = CertifyingCollector(bench.collector)
         let log = RecordedLog()
         func refusals() -> [String] { log.lines.filter { $0.contains("cannot send") } }
@@ -154,7 +154,7 @@ import WireModel
     }
 
     /// Such as while the file of its key is away.
-    @Test func oneThatCanBeUsedAgainIsShownAgain() async throws {
+    @Test func `A certificate that can be used again is shown again`() async throws {
         try await run { collector, transmitter, send in
             collector.change {
                 $0.isRequired = true
@@ -170,7 +170,7 @@ import WireModel
         }
     }
 
-    @Test func afterUnenrollingNoneIsShown() async throws {
+    @Test func `After unenrolling, none is shown`() async throws {
         try await run { collector, transmitter, send in
             try await send()
             #expect(collector.now.shown != nil)

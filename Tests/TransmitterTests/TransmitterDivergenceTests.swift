@@ -57,7 +57,7 @@ import WireModel
         #expect(bodies.sorted() == names.flatMap { $0 }.sorted(), "each once, and nothing else")
     }
 
-    @Test func aRestoredImageGoesOnInANewEpochWithNothingLostAndNothingDoubled() async throws {
+    @Test func `A restored image goes on in a new epoch with nothing lost and nothing doubled`() async throws {
         try await rollBack()
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             let former = queue.epoch
@@ -76,7 +76,7 @@ import WireModel
         }
     }
 
-    @Test func killedAnywhereOnTheWayItGoesOnFromThere() async throws {
+    @Test func `Killed anywhere on the way, it goes on from there`() async throws {
         try await rollBack()
         // Each life gets one request through, or loses its answer.
         var lives = 0
@@ -104,7 +104,7 @@ import WireModel
         try await expectEverythingOnce(names("a", 10), names("w", 5), names("x", 5), names("y", 7))
     }
 
-    @Test func anEpochClosedAtTheCollectorIsLeftAndWhatItLacksIsQueuedAnew() async throws {
+    @Test func `An epoch closed at the collector is left, and what it lacks is queued anew`() async throws {
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await record(names("a", 3), to: queue)
             await settle(transmitter)
@@ -117,7 +117,7 @@ import WireModel
         }
     }
 
-    @Test func aCopyOnAnotherMachineBecomesADeviceOfItsOwnAndDropsWhatItInherited() async throws {
+    @Test func `A copy on another machine becomes a device of its own and drops what it inherited`() async throws {
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await record(names("a", 3), to: queue)
             await settle(transmitter)
@@ -152,7 +152,7 @@ import WireModel
         }
     }
 
-    @Test func aCloneWithoutATokenSendsNothingAndSaysWhatItIs() async throws {
+    @Test func `A clone without a token sends nothing and says what it is`() async throws {
         let former = Enrollment(
             deviceID: .random(), credential: "x", organization: "default", collectorID: .random(),
             incarnationID: .random())
@@ -165,7 +165,7 @@ import WireModel
         }
     }
 
-    @Test func historiesThatPartAgainAndAgainWaitOnceTheBudgetIsSpent() async throws {
+    @Test func `Histories that diverge again and again wait once the budget is spent`() async throws {
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             let streams = StreamName.allCases.map { EpochClose.Stream(stream: $0, last: 0, reason: .moved, points: []) }
             var epochs: Set<EpochID> = []
@@ -183,7 +183,7 @@ import WireModel
         }
     }
 
-    @Test func aCloseThatTheCollectorRefusesDoesNotHoldNewRecordsBack() async throws {
+    @Test func `A close that the collector refuses does not hold new records back`() async throws {
         try await rollBack()
         bench.collector.setFaults { [collector = bench.collector] request, _ in
             guard request.path == WireNames.closePath else { return nil }

@@ -24,7 +24,7 @@ import WireModel
 
     // MARK: Requests
 
-    @Test func aRequestEnrollsFirstAndItsAnswerIsGivenWithItsTag() async throws {
+    @Test func `A request enrolls first, and its answer is given with its tag`() async throws {
         let asked = Mutex([TransportRequest]())
         let headers = headers
         bench.collector.setFaults { request, _ in
@@ -45,7 +45,7 @@ import WireModel
         }
     }
 
-    @Test func whatCompressesTooFarIsSentAsItIs() async throws {
+    @Test func `What compresses too far is sent as it is`() async throws {
         let asked = Mutex([TransportRequest]())
         let headers = headers
         bench.collector.setFaults { request, _ in
@@ -75,14 +75,14 @@ import WireModel
     }
 
     @Test(arguments: [(304, CollectorAnswer.notModified), (204, .empty)])
-    func answersWithoutABodyHaveTheirMeaning(status: Int, expected: CollectorAnswer) async throws {
+    func `Answers without a body have their meaning`(status: Int, expected: CollectorAnswer) async throws {
         answer(WireNames.profilePath, [TransportResponse(status: status, headers: headers)])
         try await bench.run { _, transmitter in
             #expect(await transmitter.request(.get, WireNames.profilePath) == expected)
         }
     }
 
-    @Test func arefusedCredentialIsRenewedOnceForARequest() async throws {
+    @Test func `A refused credential is renewed once for a request`() async throws {
         let refused = TransportResponse(status: 401, headers: headers)
         answer(WireNames.commandsPath, [refused, TransportResponse(status: 200, headers: headers), refused, refused])
         try await bench.run { _, transmitter in
@@ -96,7 +96,7 @@ import WireModel
         }
     }
 
-    @Test func newsThatWasAskedForIsHeardAsTheAnswersToBatchesAre() async throws {
+    @Test func `News that was asked for is heard as the answers to batches are`() async throws {
         var command = WireCommand()
         command.id = Data(repeating: 1, count: 16)
         bench.collector.setNews(revision: 7, commands: [command], serverTime: 1_800_000_000_000_000)
@@ -126,7 +126,7 @@ import WireModel
         }
     }
 
-    @Test func withoutATokenARequestSaysThatTheDeviceIsNotEnrolled() async throws {
+    @Test func `Without a token, a request says that the device is not enrolled`() async throws {
         try await bench.run(enrollments: InMemoryEnrollmentStore(token: nil)) { _, transmitter in
             guard case .notEnrolled(let why) = await transmitter.request(.get, WireNames.profilePath) else {
                 Issue.record("asked"); return
@@ -135,7 +135,7 @@ import WireModel
         }
     }
 
-    @Test func a403IsForbiddenAndNeverEnrollsAgain() async throws {
+    @Test func `A 403 is forbidden and never enrolls again`() async throws {
         try await bench.run { queue, transmitter in
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
@@ -158,7 +158,7 @@ import WireModel
 
     // MARK: News and changes
 
-    @Test func whatRidesOnAnAnswerReachesTheDelegateWithTheEnrollmentItBelongsTo() async throws {
+    @Test func `What comes with an answer reaches the delegate with the enrollment it belongs to`() async throws {
         var command = WireCommand()
         command.id = DeviceID.random().data
         bench.collector.setNews(revision: 12, commands: [command], serverTime: bench.clock.now().wallTime + 90_000_000)
@@ -187,7 +187,7 @@ import WireModel
         }
     }
 
-    @Test func sinceWhenNobodyAnswersIsSaidOnceAndEndsWithTheFirstAnswer() async throws {
+    @Test func `Since when nobody answers is reported once and ends with the first answer`() async throws {
         try await bench.run { queue, transmitter in
             try await bench.enqueue(1, to: queue)
             #expect(await transmitter.pass() == .finished)
@@ -212,7 +212,7 @@ import WireModel
         }
     }
 
-    @Test func aCollectorRestoredFromABackupIsNotedAndNothingElseChanges() async throws {
+    @Test func `A collector restored from a backup is recorded, and nothing else changes`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -231,7 +231,7 @@ import WireModel
 
     // MARK: Gates
 
-    @Test func aClosedGateKeepsItsStreamBackAndSaysWhyWhileTheOthersFlow() async throws {
+    @Test func `A closed gate keeps its stream back and says why while the others flow`() async throws {
         var rule = WireTransmissionRule()
         rule.data = "sample"
         rule.networks = [.wifi]
@@ -252,7 +252,7 @@ import WireModel
         }
     }
 
-    @Test func pausedNothingIsSentNobodyEnrollsAndTheProfileCanStillBeAskedFor() async throws {
+    @Test func `While paused, nothing is sent, nobody enrolls, and the profile can still be asked for`() async throws {
         var settings = TransmitterSettings(eventHold: .zero)
         for stream in StreamName.allCases { settings.heldStreams[stream] = .paused }
         try await bench.run(settings: settings) { queue, transmitter in
@@ -269,7 +269,7 @@ import WireModel
         }
     }
 
-    @Test func aHeldStreamWaitsWithItsNumbersWhileTheOthersGoAndGoesInItsOrder() async throws {
+    @Test func `A held stream waits with its numbers while the others go, and goes in its order`() async throws {
         var settings = TransmitterSettings(eventHold: .zero)
         settings.heldStreams = [.event: .consent, .sample: .consent]
         try await bench.run(settings: settings) { queue, transmitter in
@@ -287,7 +287,9 @@ import WireModel
         }
     }
 
-    @Test func offlineOneAttemptConfirmsItAndThenNothingIsTriedForAQuarterOfAnHour() async throws {
+    @Test func `When offline, one attempt confirms it, and then nothing is tried for a quarter of an hour`()
+        async throws
+    {
         bench.conditions.set { $0.network = .offline }
         let attempts = Mutex(0)
         bench.collector.setFaults { _, _ in
@@ -310,7 +312,7 @@ import WireModel
         bench.events.all.compactMap { if case .gatesChanged(let closed) = $0 { closed } else { nil } }
     }
 
-    @Test func eachChangeOfTheGatesIsReportedOnce() async throws {
+    @Test func `Each change of the gates is reported once`() async throws {
         var rule = WireTransmissionRule()
         rule.data = "sample"
         rule.metered = false
@@ -325,7 +327,7 @@ import WireModel
         }
     }
 
-    @Test func offlineIsReportedOnceItIsConfirmedAndAnAttemptThatTestsItReportsNothing() async throws {
+    @Test func `Offline is reported once it is confirmed, and an attempt that tests it reports nothing`() async throws {
         bench.conditions.set { $0.network = .offline }
         bench.collector.setFaults { _, _ in .requestLost }
         try await bench.run { queue, transmitter in
@@ -342,7 +344,7 @@ import WireModel
         }
     }
 
-    @Test func aFailingProxyHoldsBackWhatNoGateDoesUntilAnotherFailureOrAnAnswer() async throws {
+    @Test func `A failing proxy holds back what no gate does until another failure or an answer`() async throws {
         let failure = Mutex<TransportError?>(TransportError(.proxy, "the proxy is gone"))
         let transport = ScriptedTransport { [bench] request throws(TransportError) in
             if let failure = failure.withLock({ $0 }) { throw failure }
@@ -379,7 +381,7 @@ import WireModel
 
     // MARK: Credential
 
-    @Test func aRotatedCredentialIsKeptBeforeItIsUsedAndTheFormerUntilItWorked() async throws {
+    @Test func `A rotated credential is kept before it is used, and the former until it worked`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -410,7 +412,9 @@ import WireModel
         }
     }
 
-    @Test func aCollectorRestoredFromABackupOfBeforeTheRotationIsGivenTheFormerCredential() async throws {
+    @Test func `A collector restored from a backup made before the rotation is given the former credential`()
+        async throws
+    {
         try await afterARotationThatWorked { queue, transmitter, enrollments in
             let rotated = try #require(enrollments.load()).credential
             #expect(enrollments.load()?.spareCredential == "device-credential")
@@ -425,7 +429,9 @@ import WireModel
     }
 
     /// Only a restored one can know it: another refusal is answered with the proof of the credential that worked.
-    @Test func aCollectorThatIsNotRestoredIsNotGivenTheFormerCredentialOnceTheNewOneWorked() async throws {
+    @Test func `A collector that is not restored is not given the former credential once the new one worked`()
+        async throws
+    {
         try await afterARotationThatWorked { queue, transmitter, enrollments in
             let rotated = try #require(enrollments.load()).credential
             bench.collector.forget(credential: rotated)
@@ -436,7 +442,7 @@ import WireModel
         }
     }
 
-    @Test func aCollectorThatKnowsOnlyTheFormerCredentialIsGivenThatOne() async throws {
+    @Test func `A collector that knows only the former credential is given that one`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -456,7 +462,7 @@ import WireModel
         }
     }
 
-    @Test func aLieThatTheCredentialIsUnknownDoesNotCostTheDeviceItsIdentity() async throws {
+    @Test func `A lie that the credential is unknown does not cost the device its identity`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -475,7 +481,7 @@ import WireModel
         }
     }
 
-    @Test func unenrolledTheDeviceIsToldOffAndDoesNotComeBackByItself() async throws {
+    @Test func `An unenrolled device is signed off and does not come back by itself`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -490,7 +496,7 @@ import WireModel
         }
     }
 
-    @Test func aDeviceThatLeavesDoesNotEnrollAgainAndTellsThatItIsRefused() async throws {
+    @Test func `A device that leaves does not enroll again and reports that it is refused`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -508,7 +514,7 @@ import WireModel
         }
     }
 
-    @Test func aForcedUnenrollmentForgetsTheCredentialWhereNobodyAnswers() async throws {
+    @Test func `A forced unenrollment forgets the credential where nobody answers`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)
@@ -519,7 +525,7 @@ import WireModel
         }
     }
 
-    @Test func aCollectorThatCannotBeReachedKeepsTheDeviceEnrolled() async throws {
+    @Test func `A collector that cannot be reached keeps the device enrolled`() async throws {
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
             try await bench.enqueue(1, to: queue)

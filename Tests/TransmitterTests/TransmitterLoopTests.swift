@@ -46,7 +46,7 @@ import WireModel
         }
     }
 
-    @Test func withNothingWaitingNoRequestIsMade() async throws {
+    @Test func `With nothing waiting, no request is made`() async throws {
         try await running { _, transmitter in
             let requests = transmitter.status.requests
             for _ in 0..<20 { await pass(.seconds(300)) }
@@ -56,7 +56,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsRecordedGoesWhenTheIntervalIsOver() async throws {
+    @Test func `What is recorded goes when the interval is over`() async throws {
         try await running { queue, _ in
             try await bench.enqueue(2, .sample, to: queue)
             passAsleep(.seconds(200), left: .seconds(100))
@@ -66,7 +66,7 @@ import WireModel
         }
     }
 
-    @Test func whatIsUrgentGoesAtOnceButDoesNotShortenABackoff() async throws {
+    @Test func `What is urgent goes at once, but does not shorten a back-off`() async throws {
         try await running { queue, transmitter in
             try await bench.enqueue(1, .status, to: queue)
             let sleeps = bench.sleeper.sleeps
@@ -88,7 +88,7 @@ import WireModel
         }
     }
 
-    @Test func afterASuspendAnOverduePassIsMadeAtOnceAndOnlyOne() async throws {
+    @Test func `After a suspend, an overdue pass is made at once, and only one`() async throws {
         try await running { queue, transmitter in
             try await bench.enqueue(3, .sample, to: queue)
             let batches = bench.collector.batches
@@ -99,7 +99,7 @@ import WireModel
         }
     }
 
-    @Test func aWallClockSetInEitherDirectionChangesNothing() async throws {
+    @Test func `A wall clock set in either direction changes nothing`() async throws {
         try await running { queue, _ in
             try await bench.enqueue(1, .sample, to: queue)
             bench.clock.setWallClock(by: .seconds(-100_000))
@@ -111,7 +111,7 @@ import WireModel
         }
     }
 
-    @Test func aClosedGateIsLookedAtOnceAMinuteAndWhatWaitedGoesWhenItOpens() async throws {
+    @Test func `A closed gate is looked at once a minute, and what waited goes when it opens`() async throws {
         var settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
         var rule = WireTransmissionRule()
         rule.data = "sample"
@@ -133,7 +133,7 @@ import WireModel
         }
     }
 
-    @Test func aHeldStreamIsNotLookedAtUntilOtherSettingsCome() async throws {
+    @Test func `A held stream is not looked at until other settings come`() async throws {
         var settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
         settings.heldStreams = [.sample: .consent]
         try await running(settings) { queue, transmitter in
@@ -147,7 +147,7 @@ import WireModel
         }
     }
 
-    @Test func samplesThatFailAloneAreTriedAgainWhenTheirWaitIsOverAndNotSooner() async throws {
+    @Test func `Samples that fail alone are tried again when their wait is over, and not sooner`() async throws {
         let settings = TransmitterSettings(transmitInterval: .seconds(3600), eventHold: .zero)
         let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
         bench.collector.setFaults { _, batch in
@@ -170,7 +170,7 @@ import WireModel
         }
     }
 
-    @Test func newSettingsHoldAtOnce() async throws {
+    @Test func `New settings hold at once`() async throws {
         try await running { queue, transmitter in
             try await bench.enqueue(1, .sample, to: queue)
             var settings = TransmitterSettings(transmitInterval: .seconds(10), eventHold: .zero)
@@ -186,7 +186,7 @@ import WireModel
         }
     }
 
-    @Test func aModulesOwnIntervalWakesTheLoopOnlyWhereItHasRecorded() async throws {
+    @Test func `A module's own interval wakes the loop only where it has recorded`() async throws {
         var settings = TransmitterSettings(transmitInterval: .seconds(300), eventHold: .zero)
         settings.moduleIntervals = ["fast": .seconds(20)]
         try await running(settings) { queue, transmitter in
@@ -228,7 +228,7 @@ import WireModel
         #expect(try await bench.stored(.status) == [1])
     }
 
-    @Test func aDeviceThatIsReinstatedIsBackAtOnceWhereAPersonAsks() async throws {
+    @Test func `A device that is reinstated is back at once where a person asks`() async throws {
         try await holding { transmitter in
             let (sleeps, requests) = (bench.sleeper.sleeps, transmitter.status.requests)
             transmitter.transmitNow()
@@ -242,7 +242,7 @@ import WireModel
         }
     }
 
-    @Test func aDeviceThatIsReinstatedIsBackWithTheNextRequestThatIsAnswered() async throws {
+    @Test func `A device that is reinstated is back with the next request that is answered`() async throws {
         try await holding { transmitter in
             bench.collector.setFaults { _, _ in nil }
             let sleeps = bench.sleeper.sleeps
@@ -252,7 +252,7 @@ import WireModel
         }
     }
 
-    @Test func aDeviceThatIsReinstatedIsBackWithinAQuarterOfAnHourByItself() async throws {
+    @Test func `A device that is reinstated is back within a quarter of an hour by itself`() async throws {
         try await holding { transmitter in
             for seconds in [60, 120, 240, 480, 900] {
                 await pass(.seconds(seconds))
@@ -264,7 +264,7 @@ import WireModel
         }
     }
 
-    @Test func aBackoffIsKeptWhoeverAsks() async throws {
+    @Test func `A back-off is kept, whoever asks`() async throws {
         try await running { queue, transmitter in
             bench.collector.setFaults { _, batch in batch == nil ? nil : .requestLost }
             try await bench.enqueue(1, .status, to: queue)

@@ -15,7 +15,7 @@ import WireModel
         machine.plan(at: now).requests.map { $0.map(\.stream) }
     }
 
-    @Test func troubleOfTheOwnDiskIsTriedAgainWithinSecondsAndDoesNotCountAgainstTheCollector() {
+    @Test func `Trouble with its own disk is retried within seconds and does not count against the collector`() {
         var machine = TransmitterStateMachine()
         for _ in 1...50 {
             guard case .retry(let pause, "the queue: EIO") = machine.localFailed("the queue: EIO", roll: 1) else {
@@ -28,11 +28,11 @@ import WireModel
         #expect(machine.plan(at: 0).parts.allSatisfy { $0.maximumBytes == TransmitterStateMachine.leastPartBytes })
     }
 
-    @Test func statusGoesBeforeEventsBeforeSamplesAndNoneWaitsBehindAnother() {
+    @Test func `Status goes before events, events before samples, and none waits behind another`() {
         #expect(streams(Machine()) == [[.status, .event, .sample]])
     }
 
-    @Test func progressGoesOnAtOnceAndEndsTheBackoff() {
+    @Test func `Progress goes on at once and ends the back-off`() {
         var machine = Machine()
         _ = machine.settled([sent(.event, 3)], .retry(after: nil, "gone"), mayQuarantine: true, now: 0, roll: 1)
         #expect(machine.failures == 1)
@@ -42,7 +42,7 @@ import WireModel
         #expect(machine.failures == 0)
     }
 
-    @Test func failuresInARowWidenTheBackoff() {
+    @Test func `Failures in a row widen the back-off`() {
         var machine = Machine()
         for seconds in [1, 2, 4, 8] {
             let action = machine.settled(
@@ -54,13 +54,13 @@ import WireModel
         #expect(busy == .retry(after: .seconds(20), "busy"))
     }
 
-    @Test func anAnswerThatChangesNothingIsNotRepeatedAtOnce() {
+    @Test func `An answer that changes nothing is not repeated at once`() {
         var machine = Machine()
         let action = machine.settled([sent(.event, 3)], .decided([:]), mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .retry(after: .seconds(1), "the answer changed nothing"))
     }
 
-    @Test func aRequestTooLargeIsTakenApartByStreamAndHalvedDownToOneRecordWhichWaits() {
+    @Test func `A request too large is split by stream and halved down to one record, which waits`() {
         var machine = Machine(partBytes: 1 << 20)
         let whole = machine.settled(
             [sent(.event, 2), sent(.sample, 8)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
@@ -86,7 +86,7 @@ import WireModel
         #expect(machine.plan(at: 1_000_000).parts.first { $0.stream == .sample }?.maximumRecords == 1)
     }
 
-    @Test func successWidensBackToTheFullPart() {
+    @Test func `Success widens back to the full part`() {
         var machine = Machine(partBytes: 1 << 20)
         _ = machine.settled([sent(.sample, 1_000)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         _ = machine.settled([sent(.sample, 500)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
@@ -99,7 +99,7 @@ import WireModel
         #expect(limit(machine, .sample) == .init(stream: .sample, maximumBytes: 1 << 20, maximumRecords: .max))
     }
 
-    @Test func aRefusedPartDoesNotHoldTheOthersBack() {
+    @Test func `A refused part does not hold the others back`() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .event: .refused("damaged"), .sample: .progressed])
         let action = machine.settled(
@@ -109,7 +109,7 @@ import WireModel
         #expect(limit(machine, .sample)?.maximumRecords == .max)
     }
 
-    @Test func gapsAloneThatAreRefusedOrFailAreNeverSetAside() {
+    @Test func `Gaps alone that are refused or fail are never set aside`() {
         var machine = Machine()
         let action = machine.settled([sent(.event, 0)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         #expect(action == .goOn)
@@ -125,7 +125,7 @@ import WireModel
         }
     }
 
-    @Test func isolatingEndsWhenNothingIsDueInTheStream() {
+    @Test func `Isolating ends when nothing is due in the stream`() {
         var machine = Machine()
         _ = machine.settled([sent(.status, 1), sent(.event, 1)], .refused("400"), mayQuarantine: true, now: 0, roll: 1)
         #expect(streams(machine) == [[.status], [.event], [.sample]])
@@ -135,7 +135,7 @@ import WireModel
         #expect(streams(machine) == [[.status, .event, .sample]])
     }
 
-    @Test func aRefusedCredentialEnrollsAgainOnceUntilSomethingIsAcknowledged() {
+    @Test func `A refused credential enrolls again once until something is acknowledged`() {
         var machine = Machine()
         let refused = Machine.Verdict.credentialRefused("401")
         #expect(machine.settled([sent(.event, 1)], refused, mayQuarantine: true, now: 0, roll: 1) == .enrollAgain)
@@ -146,7 +146,7 @@ import WireModel
         #expect(machine.settled([sent(.event, 1)], refused, mayQuarantine: true, now: 0, roll: 1) == .enrollAgain)
     }
 
-    @Test func refusedForGoodItHoldsAndSaysWhy() {
+    @Test func `Refused for good, it holds and says why`() {
         var machine = Machine()
         for verdict in [Machine.Verdict.forbidden("revoked"), .incompatible("version 2"), .otherCollector("another")] {
             guard
@@ -159,7 +159,7 @@ import WireModel
         }
     }
 
-    @Test func aRefusedDeviceAsksAgainSoonAndThenEveryQuarterOfAnHour() {
+    @Test func `A refused device asks again soon and then every quarter of an hour`() {
         var machine = Machine()
         func wait(roll: Double) -> Duration {
             guard
@@ -174,14 +174,14 @@ import WireModel
         #expect(wait(roll: 1) == .seconds(60))
     }
 
-    @Test func divergedHistoriesGoOnAtOnceSinceTheEpochEndsBeforeTheNextBatch() {
+    @Test func `Diverged histories go on at once, since the epoch ends before the next batch`() {
         var machine = Machine()
         let alone = machine.settled(
             [sent(.event, 1)], .decided([.event: .diverged("diverged")]), mayQuarantine: true, now: 0, roll: 1)
         #expect(alone == .goOn)
     }
 
-    @Test func whatIsUnavailableWaitsOnItsOwnWhileTheOthersMove() {
+    @Test func `What is unavailable waits on its own while the others move`() {
         var machine = Machine()
         let verdict = Machine.Verdict.decided([.status: .progressed, .sample: .unavailable("disk full")])
         #expect(
@@ -194,7 +194,7 @@ import WireModel
 
     // MARK: 5xx
 
-    @Test func anOutageBacksOffAsOneAndSetsNothingAside() throws {
+    @Test func `An outage backs off as one and sets nothing aside`() throws {
         var machine = Machine()
         var now: UInt64 = 0
         var requests = 0
@@ -235,7 +235,7 @@ import WireModel
     ]
 
     @Test(arguments: refusals)
-    func aRecordThatAloneIsRefusedForTenMinutesWhileOthersPassIsSetAside(verdict: Machine.Verdict) {
+    func `A record that alone is refused for ten minutes while others pass is set aside`(verdict: Machine.Verdict) {
         var machine = Machine()
         var now: UInt64 = 0
         var aside: UInt64?
@@ -253,7 +253,9 @@ import WireModel
     }
 
     @Test(arguments: refusals)
-    func aDayOfRefusalsInWhichNothingPassesSetsNothingAsideAndItsRequestsStayFew(verdict: Machine.Verdict) {
+    func `A day of refusals in which nothing passes sets nothing aside, and its requests stay few`(
+        verdict: Machine.Verdict
+    ) {
         var machine = Machine()
         var now: UInt64 = 0
         var requests = 0
@@ -278,7 +280,7 @@ import WireModel
         #expect(requests < 3 * 24 * 16 + 100, "\(requests) requests")
     }
 
-    @Test func whatIsKnownOfOneRecordIsNotHeldAgainstTheOneThatTakesItsPlace() {
+    @Test func `What is known of one record is not held against the one that takes its place`() {
         var machine = Machine()
         for minute in 0..<600 {
             let now = UInt64(minute) * 60_000_000
@@ -291,7 +293,7 @@ import WireModel
         }
     }
 
-    @Test func withinTheHourItWaitsAndTheOthersGoOn() {
+    @Test func `Within the hour it waits, and the others go on`() {
         var machine = Machine()
         for minute in 0..<59 {
             let now = UInt64(minute) * 60_000_000
@@ -305,14 +307,14 @@ import WireModel
         #expect(machine.blocked == [.event: .init(why: "500", refusals: 59)])
     }
 
-    @Test func theTimeACollectorAsksForHoldsForAllStreams() {
+    @Test func `The time a collector asks for holds for all streams`() {
         var machine = Machine()
         let action = machine.settled(
             [sent(.event, 1)], .failed(after: .seconds(30), "503"), mayQuarantine: true, now: 0, roll: 0)
         #expect(action == .retry(after: .seconds(30), "503"))
     }
 
-    @Test func aNewEpochForgetsWhatWasKnownOfTheOldRecords() {
+    @Test func `A new epoch forgets what was known of the old records`() {
         var machine = Machine(partBytes: 1 << 20)
         _ = machine.settled([sent(.event, 8)], .tooLarge("413"), mayQuarantine: true, now: 0, roll: 1)
         _ = machine.settled([sent(.sample, 8)], .failed(after: nil, "500"), mayQuarantine: true, now: 0, roll: 1)

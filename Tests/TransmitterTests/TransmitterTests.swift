@@ -36,7 +36,7 @@ import WireModel
         -> [UInt64]
     { try await bench.stored(stream) }
 
-    @Test func itEnrollsSendsEverythingOfAllStreamsAndTheQueueIsEmptyAfterwards() async throws {
+    @Test func `It enrolls, sends everything of all streams, and the queue is empty afterwards`() async throws {
         try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in
             try await enqueue(500, .event, bytes: 100, to: queue)
             try await enqueue(3, .status, to: queue)
@@ -54,7 +54,7 @@ import WireModel
         }
     }
 
-    @Test func aLostAnswerCostsARepeatAndNothingIsDoubled() async throws {
+    @Test func `A lost answer costs a repeat, and nothing is doubled`() async throws {
         let faults = FaultScript([.answerLost, .answerLost, nil, .requestLost, nil])
         try await withTransmitter(faults: faults.next) { queue, collector, store, transmitter in
             try await enqueue(20, to: queue)
@@ -71,7 +71,7 @@ import WireModel
         TransportResponse(status: 500), TransportResponse(status: 302), TransportResponse(status: 204),
         TransportResponse(status: 503),
     ])
-    func whoeverElseAnswersNothingLeavesTheQueue(response: TransportResponse) async throws {
+    func `Whoever else answers, nothing leaves the queue`(response: TransportResponse) async throws {
         try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(response) }) {
             queue, collector, store, transmitter in
             try await enqueue(5, to: queue)
@@ -88,7 +88,7 @@ import WireModel
         }
     }
 
-    @Test func ourHeadersWithAnUnreadableBodyAreNoAcknowledgement() async throws {
+    @Test func `Our headers with an unreadable body are no acknowledgement`() async throws {
         try await withTransmitter { queue, collector, _, transmitter in
             try await enqueue(5, to: queue)
             let headers = TransportResponse.collectorHeaders(collector.collectorID, collector.incarnationID)
@@ -101,7 +101,7 @@ import WireModel
         }
     }
 
-    @Test func a413IsHalvedUntilItFits() async throws {
+    @Test func `A 413 is halved until it fits`() async throws {
         try await withTransmitter(faults: { request, batch in
             (batch?.parts.map(\.records.count).reduce(0, +) ?? 0) > 7 ? .answered(TransportResponse(status: 413)) : nil
         }) { queue, collector, store, transmitter in
@@ -123,7 +123,9 @@ import WireModel
         ]
     }
 
-    @Test(arguments: 0..<5) func aRecordThatAloneIsRefusedIsSetAsideAfterTenMinutesWhileOthersPass(_ index: Int)
+    @Test(arguments: 0..<5) func `A record that alone is refused is set aside after ten minutes while others pass`(
+        _ index: Int
+    )
         async throws
     {
         let poison = Data(repeating: 57, count: 10)
@@ -167,7 +169,9 @@ import WireModel
         }
     }
 
-    @Test(arguments: 0..<5) func whatAnswersAnythingToEverythingForADaySetsNothingAside(_ index: Int) async throws {
+    @Test(arguments: 0..<5) func `What answers anything to everything for a day sets nothing aside`(_ index: Int)
+        async throws
+    {
         let lie = lies(bench.collector)[index]
         try await withTransmitter(faults: { _, batch in batch == nil ? nil : .answered(lie) }) {
             queue, collector, store, transmitter in
@@ -192,7 +196,7 @@ import WireModel
         }
     }
 
-    @Test func aRecordThatWasStoredBehindALieIsNotSetAsideForGood() async throws {
+    @Test func `A record that was stored behind a lie is not set aside for good`() async throws {
         let lie = lies(bench.collector)[0]
         let isLying = Mutex(true)
         try await withTransmitter(faults: { _, batch in
@@ -219,7 +223,7 @@ import WireModel
         }
     }
 
-    @Test func eventsWaitForTheirHoldAndStatusDoesNot() async throws {
+    @Test func `Events wait for their hold, and status does not`() async throws {
         try await withTransmitter(hold: .seconds(7_200)) { queue, collector, store, transmitter in
             try await enqueue(2, .event, to: queue)
             try await enqueue(1, .status, to: queue)
@@ -235,7 +239,7 @@ import WireModel
         }
     }
 
-    @Test func withoutATokenItHoldsAndSaysSo() async throws {
+    @Test func `Without a token, it holds and says so`() async throws {
         try await withTransmitter(token: nil) { queue, collector, _, transmitter in
             try await enqueue(1, to: queue)
             guard case .paused = await transmitter.pass() else { Issue.record("sent without being enrolled"); return }
@@ -248,7 +252,7 @@ import WireModel
         }
     }
 
-    @Test func aRefusedCredentialEnrollsOnceMore() async throws {
+    @Test func `A refused credential enrolls once more`() async throws {
         try await withTransmitter { queue, collector, store, transmitter in
             try await enqueue(3, to: queue)
             let once = FaultScript([
@@ -264,7 +268,7 @@ import WireModel
         }
     }
 
-    @Test func anEnrollmentThatCannotBeKeptIsKeptLaterAndNotAskedForAgain() async throws {
+    @Test func `An enrollment that cannot be kept is kept later and not asked for again`() async throws {
         try await withTransmitter(failingSaves: 12) { queue, collector, store, transmitter in
             try await enqueue(2, to: queue)
             for _ in 0..<12 {
@@ -280,7 +284,7 @@ import WireModel
         }
     }
 
-    @Test func aQueueThatCannotBeReadIsTriedAgainWithinSeconds() async throws {
+    @Test func `A queue that cannot be read is tried again within seconds`() async throws {
         try await withTransmitter { queue, _, _, transmitter in
             #expect(await transmitter.pass() == .finished)
             await queue.close()
@@ -293,7 +297,9 @@ import WireModel
         }
     }
 
-    @Test func aRefusedCredentialEnrollsOnceMoreAlsoAfterAnEnrollmentThatDidNotGetThrough() async throws {
+    @Test func `A refused credential enrolls once more, also after an enrollment that did not get through`()
+        async throws
+    {
         try await withTransmitter { queue, collector, store, transmitter in
             #expect(await transmitter.pass() == .finished)
             try await enqueue(3, to: queue)
@@ -317,7 +323,7 @@ import WireModel
         }
     }
 
-    @Test func aQueueBoundElsewhereIsNotSent() async throws {
+    @Test func `A queue bound elsewhere is not sent`() async throws {
         let other = Enrollment(
             deviceID: .random(), credential: "x", organization: "default", collectorID: .random(),
             incarnationID: .random())
@@ -331,7 +337,9 @@ import WireModel
         }
     }
 
-    @Test func aDeviceThatCannotProveWhoItWasBecomesANewOneAndItsBacklogIsHeldForARebind() async throws {
+    @Test func `A device that cannot prove who it was becomes a new one, and its backlog is held for a rebind`()
+        async throws
+    {
         let bench = TransmitterBench()
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         var former: Enrollment?
@@ -369,7 +377,7 @@ import WireModel
 
     /// Such as of a proxy that answers anything to everything, with the headers of the collector that it stands before.
     @Test(arguments: [nil, .uploadExpired, .conflict] as [Problem.Code?])
-    func a409ThatDoesNotSayThatTheIDIsAnothersMakesNoNewDevice(code: Problem.Code?) async throws {
+    func `A 409 that does not say that the ID is another's makes no new device`(code: Problem.Code?) async throws {
         let bench = TransmitterBench()
         let enrollments = InMemoryEnrollmentStore(token: "enrollment-token")
         try await bench.run(enrollments: enrollments) { queue, transmitter in
@@ -399,7 +407,7 @@ import WireModel
         }
     }
 
-    @Test func aStatusRecordRecordedWhileALongBacklogDrainsGoesWithTheNextRequest() async throws {
+    @Test func `A status record recorded while a long backlog drains goes with the next request`() async throws {
         let requests = Mutex([[StreamName]]())
         try await withTransmitter(partBytes: 4_096) { queue, collector, store, transmitter in
             try await enqueue(500, .sample, bytes: 100, to: queue)
@@ -424,7 +432,7 @@ import WireModel
         }
     }
 
-    @Test func anOutageOf500ForSixDaysSetsNothingAside() async throws {
+    @Test func `An outage of 500 for six days sets nothing aside`() async throws {
         let headers = TransportResponse.collectorHeaders(bench.collector.collectorID, bench.collector.incarnationID)
         let requests = Mutex(0)
         try await withTransmitter(faults: { _, batch in
@@ -458,7 +466,7 @@ import WireModel
         }
     }
 
-    @Test func aLostEnrollmentAnswerMakesNoSecondDevice() async throws {
+    @Test func `A lost enrollment answer makes no second device`() async throws {
         let lost = Mutex(2)
         try await withTransmitter(faults: { _, batch in
             guard batch == nil,

@@ -46,7 +46,7 @@ import WireModel
         machine.answered(step, answer, now: now, roll: 1)
     }
 
-    @Test func anUploadIsAnnouncedSentChunkByChunkAndCompleted() throws {
+    @Test func `An upload is announced, sent chunk by chunk, and completed`() throws {
         var machine = machine(Self.upload(1))
         let id = Data(repeating: 1, count: 16)
         try answer(&machine, .announce, Self.status([1, 2, 3]))
@@ -59,7 +59,7 @@ import WireModel
         #expect(machine.isIdle)
     }
 
-    @Test func whatTheCollectorHasIsNotSentAgain() throws {
+    @Test func `What the collector has is not sent again`() throws {
         var machine = machine(Self.upload(1))
         try answer(&machine, .announce, Self.status([3]))
         try answer(&machine, .chunk(3), .empty)
@@ -69,14 +69,14 @@ import WireModel
         #expect(complete.isIdle)
     }
 
-    @Test func anEmptyUploadIsCompletedAtOnce() throws {
+    @Test func `An empty upload is completed at once`() throws {
         var machine = machine(Self.upload(1, chunks: 0))
         try answer(&machine, .announce, Self.status([]))
         try answer(&machine, .complete, Self.status([], complete: true))
         #expect(machine.isIdle)
     }
 
-    @Test func whatIsFoundMissingAtTheEndIsSent() throws {
+    @Test func `What is found missing at the end is sent`() throws {
         var machine = machine(Self.upload(1))
         try answer(&machine, .announce, Self.status([1]))
         try answer(&machine, .chunk(1), .empty)
@@ -84,7 +84,7 @@ import WireModel
         try answer(&machine, .chunk(2), .empty)
     }
 
-    @Test func aCollectorThatKeepsMissingWhatItStoredIsNotFedWithoutEnd() throws {
+    @Test func `A collector that keeps missing what it stored is not fed without end`() throws {
         var machine = machine(Self.upload(1, chunks: 1))
         try answer(&machine, .announce, Self.status([1]))
         for _ in 1...UploadStateMachine.maximumIncompletes {
@@ -94,7 +94,7 @@ import WireModel
         #expect(machine.uploads.map(\.phase) == [.failed])
     }
 
-    @Test func crashesGoBeforeOtherLogsAlsoInTheMiddleOfThem() throws {
+    @Test func `Crashes go before other logs, also in the middle of them`() throws {
         var machine = machine(Self.upload(1), Self.upload(2))
         try answer(&machine, .announce, Self.status([1, 2]))
         expect(true, machine.add(Self.upload(3, chunks: 1, type: .crash)))
@@ -105,7 +105,7 @@ import WireModel
         #expect(machine.next(now: 0) == .init(upload: Data(repeating: 1, count: 16), request: .chunk(1)))
     }
 
-    @Test func aRestartAsksTheCollectorWhatItHas() throws {
+    @Test func `A restart asks the collector what it has`() throws {
         var before = machine(Self.upload(1))
         try answer(&before, .announce, Self.status([2, 3]))
         let after = UploadStateMachine(before.uploads)
@@ -122,7 +122,7 @@ import WireModel
             (.notEnrolled("not yet"), 301),
             (.otherCollector(.random()), 301), (.notModified, 1),
         ] as [(CollectorAnswer, Double)])
-    func whatIsInTheWayHoldsAllBackAndLosesNothing(_ given: CollectorAnswer, _ seconds: Double) throws {
+    func `What is in the way holds all back and loses nothing`(_ given: CollectorAnswer, _ seconds: Double) throws {
         var machine = machine(Self.upload(1), Self.upload(2))
         try answer(&machine, .announce, Self.status([1, 2, 3]))
         try answer(&machine, .chunk(1), given)
@@ -132,7 +132,7 @@ import WireModel
         #expect(machine.uploads.allSatisfy { !$0.phase.isFinal })
     }
 
-    @Test func anUploadWithoutRoomWaitsAloneAndTellsWhy() throws {
+    @Test func `An upload without room waits alone and says why`() throws {
         var machine = machine(Self.upload(1, type: .crash), Self.upload(2), Self.upload(3, chunks: 1))
         let (full, other, last) = (
             Data(repeating: 1, count: 16), Data(repeating: 2, count: 16), Data(repeating: 3, count: 16)
@@ -156,7 +156,7 @@ import WireModel
     }
 
     @Test(arguments: [nil, .zero, .seconds(3600)] as [Duration?])
-    func aRaisedQuotaIsNoticedWithinSixMinutesHoweverLongItWasUsedUp(_ after: Duration?) throws {
+    func `A raised quota is noticed within six minutes, however long it was used up`(_ after: Duration?) throws {
         var machine = machine(Self.upload(1))
         try answer(&machine, .announce, Self.status([1, 2, 3]))
         var now: Int64 = 0
@@ -173,7 +173,7 @@ import WireModel
         #expect(machine.dueAt == 0)
     }
 
-    @Test func aChunkThatCannotBeReadIsTriedAgainWithinSecondsAndHoldsNoOtherUploadBack() throws {
+    @Test func `A chunk that cannot be read is tried again within seconds and holds no other upload back`() throws {
         var machine = machine(Self.upload(1), Self.upload(2))
         let id = Data(repeating: 1, count: 16)
         try answer(&machine, .announce, Self.status([1, 2, 3]))
@@ -190,14 +190,14 @@ import WireModel
         #expect(machine[id]?.detail == "EIO")
     }
 
-    @Test func anUploadThatTheCollectorForgotDoesNotHoldOthersBack() throws {
+    @Test func `An upload that the collector forgot does not hold others back`() throws {
         var machine = machine(Self.upload(1), Self.upload(2))
         try answer(&machine, .announce, Self.status([1]))
         try answer(&machine, .chunk(1), .notFound("expired"))
         #expect(machine.next(now: 0) == .init(upload: Data(repeating: 2, count: 16), request: .announce))
     }
 
-    @Test func failuresInARowWaitLongerAndAChunkThatArrivesEndsThat() throws {
+    @Test func `Failures in a row wait longer, and a chunk that arrives ends that`() throws {
         var machine = machine(Self.upload(1))
         try answer(&machine, .announce, Self.status([1, 2, 3]))
         var now: Int64 = 0
@@ -212,7 +212,9 @@ import WireModel
     }
 
     @Test(arguments: [CollectorAnswer.conflict("another manifest"), .refused("too many chunks"), .empty])
-    func aManifestThatIsRefusedForTenMinutesWhileRecordsPassEndsThisUploadAlone(_ given: CollectorAnswer) throws {
+    func `A manifest that is refused for ten minutes while records pass ends this upload alone`(
+        _ given: CollectorAnswer
+    ) throws {
         var machine = machine(Self.upload(1), Self.upload(2))
         let (id, other) = (Data(repeating: 1, count: 16), Data(repeating: 2, count: 16))
         try answer(&machine, .announce, given)
@@ -232,7 +234,7 @@ import WireModel
     }
 
     @Test(arguments: [CollectorAnswer.conflict("another manifest"), .refused("400")])
-    func aRefusalWhileNothingElsePassesEndsNoUpload(_ given: CollectorAnswer) throws {
+    func `A refusal while nothing else passes ends no upload`(_ given: CollectorAnswer) throws {
         var machine = machine(Self.upload(1))
         var requests = 0
         while let now = machine.dueAt, now < 86_400 * 1_000_000 {
@@ -243,7 +245,7 @@ import WireModel
         #expect(requests < 24 * 12 + 20, "\(requests) requests in a day")
     }
 
-    @Test func anUploadTheCollectorForgotIsAnnouncedAnew() throws {
+    @Test func `An upload the collector forgot is announced anew`() throws {
         var machine = machine(Self.upload(1))
         try answer(&machine, .announce, Self.status([1, 2, 3]))
         try answer(&machine, .chunk(1), .notFound("expired"))
@@ -255,7 +257,7 @@ import WireModel
         #expect(machine.dueAt.map { $0 - now } == 2_000_000)
     }
 
-    @Test func aChunkThatIsRefusedComesAgainAndThenEndsTheUpload() throws {
+    @Test func `A chunk that is refused comes again and then ends the upload`() throws {
         var machine = machine(Self.upload(1))
         let id = Data(repeating: 1, count: 16)
         var now: Int64 = 0
@@ -273,7 +275,7 @@ import WireModel
         #expect(machine[id]?.phase == .failed && now >= 600 * 1_000_000)
     }
 
-    @Test func aChunkThatIsGoneIsToldAndNotAskedForAgain() throws {
+    @Test func `A chunk that is gone is reported and not asked for again`() throws {
         var machine = machine(Self.upload(1))
         let id = Data(repeating: 1, count: 16)
         try answer(&machine, .announce, Self.status([1, 2]))
@@ -284,7 +286,7 @@ import WireModel
         #expect(machine[id]?.phase == .done)
     }
 
-    @Test func nothingIsKeptForEver() throws {
+    @Test func `Nothing is kept forever`() throws {
         var machine = machine(Self.upload(1, accepted: 5))
         expect(false, machine.expire(now: 5 + UploadStateMachine.greatestAge - 1))
         expect(true, machine.expire(now: 5 + UploadStateMachine.greatestAge))

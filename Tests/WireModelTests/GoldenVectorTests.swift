@@ -12,7 +12,7 @@ import WireModel
         .appending(path: "../../Schemas/wire/v1/golden").standardizedFileURL
 
     @Test(arguments: GoldenMessages.all.map(\.name))
-    func everyVectorDecodesToItsReadingAndEncodesToItsBytes(name: String) throws {
+    func `Every vector decodes to its reading and encodes to its bytes`(name: String) throws {
         let golden = try #require(GoldenMessages.all.first { $0.name == name })
         let binary = Self.directory.appending(path: "\(name).bin")
         let reading = Self.directory.appending(path: "\(name).json")
@@ -34,7 +34,7 @@ import WireModel
     }
 
     @Test(arguments: GoldenMessages.all.map(\.name))
-    func truncatedAtEveryByteIsATypedErrorOrAnotherMessageNeverACrash(name: String) throws {
+    func `Truncated at every byte, it is a typed error or another message, never a crash`(name: String) throws {
         let golden = try #require(GoldenMessages.all.first { $0.name == name })
         let bytes = golden.message.encoded
         for length in 0..<bytes.count {
@@ -43,7 +43,7 @@ import WireModel
         }
     }
 
-    @Test func aBatchWithAnyBitFlippedIsRefusedOrStoresOnlyWhatTheChainCovers() throws {
+    @Test func `A batch with any bit flipped is refused or stores only what the chain covers`() throws {
         let request = GoldenMessages.batchRequest
         let original = try request.parts.map { try BatchPart($0) }
         let bytes = request.encoded

@@ -20,7 +20,7 @@ import WireModel
             (3, Self.link(3), .identityConflict, .diverged(.identityConflict)),
             (8, Self.link(8), .closed, .diverged(.closed)),
         ] as [(UInt64, ChainLink, PartOutcome, MarkDecision)])
-    func everyCaseHasItsDecision(number: UInt64, link: ChainLink, outcome: PartOutcome, expected: MarkDecision) {
+    func `Every case has its decision`(number: UInt64, link: ChainLink, outcome: PartOutcome, expected: MarkDecision) {
         let decision = MarkDecision.decide(
             answered: StreamMark(number: number, link: link, stored: number), outcome: outcome, ownMark: 3,
             lastProduced: 9,

@@ -58,32 +58,32 @@ import WireModel
         return slice
     }
 
-    @Test func aFirstPartIsStoredWholeAndMovesTheMarkToItsLast() throws {
+    @Test func `A first part is stored whole and moves the mark to its last`() throws {
         let slice = try stored(PartDecision.decide(part: stream.part(1, 4), mark: .none))
         #expect(slice.records.map(\.number) == [1, 2, 3, 4])
         #expect(slice.mark == stream.mark(4))
     }
 
-    @Test func numbersAtOrBelowTheMarkAreSkipped() throws {
+    @Test func `Numbers at or below the mark are skipped`() throws {
         let slice = try stored(PartDecision.decide(part: stream.part(2, 7), mark: stream.mark(5)))
         #expect(slice.records.map(\.number) == [6, 7])
         #expect(slice.first == 6 && slice.priorLink == stream.links[5])
         #expect(slice.mark == stream.mark(7))
     }
 
-    @Test func aPartWhollyBelowTheMarkStoresNothing() {
+    @Test func `A part wholly below the mark stores nothing`() {
         #expect(PartDecision.decide(part: stream.part(1, 5), mark: stream.mark(5)) == .already)
         #expect(PartDecision.decide(part: stream.part(2, 3), mark: stream.mark(5)) == .already)
     }
 
-    @Test func aPartBeyondTheMarkIsStoredAndTheRangeBetweenIsLostAtTheCollector() throws {
+    @Test func `A part beyond the mark is stored, and the range between is lost at the collector`() throws {
         let slice = try stored(PartDecision.decide(part: stream.part(5, 6), mark: stream.mark(2)))
         #expect(slice.mark.lostAtCollector == 2)
         #expect(slice.priorLink == stream.links[4])
         #expect(slice.mark.number == 6)
     }
 
-    @Test func gapsCountAsDroppedOnlyAboveTheMark() throws {
+    @Test func `Gaps count as dropped only above the mark`() throws {
         let part = stream.part(1, 9, gaps: [1...4, 5...6])
         let slice = try stored(PartDecision.decide(part: part, mark: stream.mark(6)))
         #expect(slice.mark.dropped.isEmpty)
@@ -92,12 +92,12 @@ import WireModel
         #expect(inside.gaps.map(\.first) == [4, 5])
     }
 
-    @Test func gapsAloneMoveTheMark() throws {
+    @Test func `Gaps alone move the mark`() throws {
         let slice = try stored(PartDecision.decide(part: stream.part(1, 3, gaps: [1...3]), mark: .none))
         #expect(slice.mark == StreamMark(number: 3, link: stream.links[3], dropped: [.byteCap: 3]))
     }
 
-    @Test func anotherHistoryAtTheMarkIsAConflict() {
+    @Test func `Another history at the mark is a conflict`() {
         let other = Stream(count: 10, seed: 9)
         #expect(PartDecision.decide(part: other.part(6, 8), mark: stream.mark(5)) == .identityConflict)
         #expect(PartDecision.decide(part: other.part(3, 8), mark: stream.mark(5)) == .identityConflict)
@@ -107,7 +107,7 @@ import WireModel
                 == .identityConflict)
     }
 
-    @Test func aMarkInsideAGapHasNothingToCompare() throws {
+    @Test func `A mark inside a gap has nothing to compare`() throws {
         let other = Stream(count: 10, seed: 9)
         let slice = try stored(PartDecision.decide(part: other.part(1, 8, gaps: [1...6]), mark: stream.mark(5)))
         #expect(slice.records.map(\.number) == [7, 8])
@@ -115,7 +115,7 @@ import WireModel
         #expect(PartDecision.decide(part: other.part(1, 8, gaps: [1...5]), mark: stream.mark(5)) == .identityConflict)
     }
 
-    @Test func aPartThatDoesNotTileOrChainIsDamaged() {
+    @Test func `A part that does not tile or chain is damaged`() {
         func damaged(_ change: (inout BatchPart) -> Void) -> Bool {
             var part = stream.part(2, 6, gaps: [2...3])
             change(&part)
@@ -143,7 +143,7 @@ import WireModel
         #expect(!damaged { _ in })
     }
 
-    @Test func badRecordsAreRejectedKeepTheirNumberAndTheMarkPassesThem() throws {
+    @Test func `Bad records are rejected and keep their number, and the mark passes them`() throws {
         var link = ChainLink.zero
         let records = [Data([0xFF]), stream.records[0], stream.records[2], Data(count: WireLimits.recordBytes + 1)]
         for record in records { link = link.appending(record) }

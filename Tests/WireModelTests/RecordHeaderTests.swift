@@ -12,7 +12,7 @@ import WireModel
         ).serialized(number: 300)
     }
 
-    @Test func theScanReadsWhatTheGeneratedCodeReads() throws {
+    @Test func `The scan reads what the generated code reads`() throws {
         let bytes = record()
         let wire = try WireRecord.decode(bytes)
         let header = try #require(RecordHeader(scanning: bytes))
@@ -28,13 +28,13 @@ import WireModel
         #expect(wire.encoded == bytes, "the hand-written envelope is canonical protobuf")
     }
 
-    @Test func aSliceOfALargerBufferScansTheSame() {
+    @Test func `A slice of a larger buffer scans the same`() {
         let padded = Data([9, 9]) + record() + Data([9])
         let slice = padded[2..<(padded.count - 1)]
         #expect(RecordHeader(scanning: slice)?.body(of: slice) == Data([1, 2, 3]))
     }
 
-    @Test func truncatedOrFlippedItIsAHeaderOrNilNeverACrash() {
+    @Test func `Truncated or flipped, it is a header or nil, never a crash`() {
         let bytes = record()
         for length in 0..<bytes.count {
             if let header = RecordHeader(scanning: bytes.prefix(length)) { #expect(header.body.upperBound <= length) }
@@ -52,11 +52,11 @@ import WireModel
         Data([0x08, 1, 0x2A, 3, 1, 2, 3]), Data([0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]),
         Data([0x08, 1, 0x7A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]), Data([0x08, 1, 0x0B]),
     ])
-    func malformedEnvelopesAreRefused(bytes: Data) {
+    func `Malformed envelopes are refused`(bytes: Data) {
         #expect(RecordHeader(scanning: bytes) == nil)
     }
 
-    @Test func fieldsOfLaterVersionsArePassedOver() {
+    @Test func `Fields of later versions are passed over`() {
         #expect(RecordHeader(scanning: record() + Data([0xA0, 0x06, 0x05]))?.number == 300)
     }
 }

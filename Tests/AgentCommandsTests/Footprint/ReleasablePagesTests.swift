@@ -18,8 +18,8 @@ struct ReleasablePagesTests {
         """
     }
 
-    @Test("Program text and read-only data of files are; a name with spaces is no obstacle")
-    func files() {
+    @Test
+    func `Program text and read-only data of files are; a name with spaces is no obstacle`() {
         let text =
             mapping("55d0c0a00000-55d0c0c00000 r-xp 00001000 fe:00 1234                       /opt/a b/ws1agent")
             + mapping("7f0000000000-7f0000001000 r--p 00000000 fe:00 77 /usr/lib/libc.so.6")
@@ -29,31 +29,31 @@ struct ReleasablePagesTests {
             ])
     }
 
-    @Test(
-        "What would be lost, or is not of a file, or is held in memory on purpose, is not",
-        arguments: [
-            ("7f0000000000-7f0000001000 r--p 00000000 fe:00 77 /usr/lib/libc.so.6", 4, 0),
-            ("7f0000000000-7f0000001000 r-xp 00000000 fe:00 77 /usr/lib/libc.so.6", 0, 4),
-            ("7f0000000000-7f0000001000 rw-p 00000000 fe:00 77 /usr/lib/libc.so.6", 0, 0),
-            ("7f0000000000-7f0000001000 r--s 00000000 fe:00 77 /data/file", 0, 0),
-            ("7f0000000000-7f0000001000 ---p 00000000 fe:00 77 /usr/lib/libc.so.6", 0, 0),
-            ("7f0000000000-7f0000001000 r-xp 00000000 00:00 0 [vdso]", 0, 0),
-            ("7f0000000000-7f0000001000 r--p 00000000 00:00 0", 0, 0),
-        ])
-    func others(header: String, anonymous: Int, locked: Int) {
+    @Test(arguments: [
+        ("7f0000000000-7f0000001000 r--p 00000000 fe:00 77 /usr/lib/libc.so.6", 4, 0),
+        ("7f0000000000-7f0000001000 r-xp 00000000 fe:00 77 /usr/lib/libc.so.6", 0, 4),
+        ("7f0000000000-7f0000001000 rw-p 00000000 fe:00 77 /usr/lib/libc.so.6", 0, 0),
+        ("7f0000000000-7f0000001000 r--s 00000000 fe:00 77 /data/file", 0, 0),
+        ("7f0000000000-7f0000001000 ---p 00000000 fe:00 77 /usr/lib/libc.so.6", 0, 0),
+        ("7f0000000000-7f0000001000 r-xp 00000000 00:00 0 [vdso]", 0, 0),
+        ("7f0000000000-7f0000001000 r--p 00000000 00:00 0", 0, 0),
+    ])
+    func `What would be lost, or is not of a file, or is held in memory on purpose, is not`(
+        header: String, anonymous: Int, locked: Int
+    ) {
         #expect(ReleasablePages.ranges(smaps: mapping(header, anonymous: anonymous, locked: locked)).isEmpty)
     }
 
-    @Test("A text that is cut off gives no mapping whose end was not seen")
-    func truncated() {
+    @Test
+    func `A text that is cut off gives no mapping whose end was not seen`() {
         let text = mapping("55d0c0a00000-55d0c0c00000 r-xp 00001000 fe:00 1234 /usr/bin/ws1agent")
         for end in text.indices where !text[..<end].contains("VmFlags:") {
             #expect(ReleasablePages.ranges(smaps: text[..<end]).isEmpty)
         }
     }
 
-    @Test("This process goes on as before after its pages were given back")
-    func goesOn() throws {
+    @Test
+    func `This process goes on as before after its pages were given back`() throws {
         let smaps = try String(contentsOfFile: "/proc/self/smaps", encoding: .utf8)
         #expect(!ReleasablePages.ranges(smaps: smaps).isEmpty)
         let kept = Array(0..<100_000)

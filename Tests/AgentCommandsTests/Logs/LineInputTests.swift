@@ -25,7 +25,7 @@ import WireModel
             ("ä…\u{1F600}\n", ["ä…\u{1F600}"]), ("tab\there\r\n", ["tab\there"]),
             ("\u{FEFF}started\r\n10 %\r20 %\r\r\n\r\n\u{FEFF}end\r", ["started", "10 %\r20 %", "", "end"]),
         ] as [(String, [String])])
-    func linesAreTheSameHoweverTheyCome(text: String, expected: [String]) {
+    func `Lines are the same, however they arrive`(text: String, expected: [String]) {
         for pieces in 1...5 {
             let lines = lines(Array(text.utf8), pieces: pieces)
             // By their scalars: `\r` would otherwise be joined with what is beside it.
@@ -34,13 +34,13 @@ import WireModel
         }
     }
 
-    @Test func whatIsNoTextIsReplacedAndEndsNothing() {
+    @Test func `What is not text is replaced and ends nothing`() {
         let garbage: [UInt8] = [0xFF, 0xFE, 0x00, 0xC3, 0x28, UInt8(ascii: "\n"), 0x80, UInt8(ascii: "\n")]
         let lines = lines(garbage, pieces: 3)
         #expect(lines.map(\.text) == ["\u{FFFD}\u{FFFD}\u{0}\u{FFFD}(", "\u{FFFD}"])
     }
 
-    @Test func aLineOfAnyLengthTakesBoundedMemoryAndSaysWhatIsLeftOut() {
+    @Test func `A line of any length uses bounded memory and says what is left out`() {
         let long = [UInt8](repeating: UInt8(ascii: "x"), count: LogEntry.messageBytes + 12_345)
         let lines = lines(long + Array("\nshort\n".utf8), pieces: 65_536)
         #expect(lines.map { $0.text.utf8.count } == [LogEntry.messageBytes, 5])
@@ -57,7 +57,7 @@ import WireModel
         }
     }
 
-    @Test func batchesFitIntoAFrameAndKeepTheOrder() {
+    @Test func `Batches fit into a frame and keep the order`() {
         var batches = LogBatches()
         var handedOn: [[LogEntry]] = []
         let sizes = [10, 590_000, 20, 300_000, 299_000, 786_444, 1, 1]
@@ -75,7 +75,7 @@ import WireModel
         }
     }
 
-    @Test func anEntryIsTheSameBehindTheSocket() throws {
+    @Test func `An entry is the same behind the socket`() throws {
         let entry = LogEntry(.warning, "m", category: "c", metadata: ["k": "v"], leftOutBytes: 7)
         #expect(LogEntry(entry.wire) == entry)
         var unknown = entry.wire

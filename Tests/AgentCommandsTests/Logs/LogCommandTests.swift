@@ -16,13 +16,13 @@ import WireModel
         ("verbose", .verbose),
         ("debug", .verbose),
     ])
-    func levelsAreThoseOfEverythingElse(name: String, level: LogLevel) throws {
+    func `Levels are those of everything else`(name: String, level: LogLevel) throws {
         #expect(
             try template(name, "text", "--category", "c", "--metadata", "a=b=c", "--metadata", "d=")
                 == LogEntry(level, "text", category: "c", metadata: ["a": "b=c", "d": ""]))
     }
 
-    @Test func withoutAMessageStandardInputIsRead() throws {
+    @Test func `Without a message, standard input is read`() throws {
         #expect(try template("info") == LogEntry(.information, ""))
         #expect(try template("info", "--", "-v") == LogEntry(.information, "-v"))
     }
@@ -32,7 +32,7 @@ import WireModel
         (["info", "x", "--metadata", "=v"], "KEY=VALUE"),
         (["info", "x", "--metadata", "a=1", "--metadata", "a=2"], "a is given twice"),
     ])
-    func wrongUseNamesWhatIsWrong(arguments: [String], names: String) throws {
+    func `Wrong use names what is wrong`(arguments: [String], names: String) throws {
         let command = try #require(try AgentCommand.parseAsRoot(["log"] + arguments) as? LogCommand)
         let error = #expect(throws: CommandError.self) { try command.template() }
         #expect(error?.code == .usage && error?.message.contains(names) == true)

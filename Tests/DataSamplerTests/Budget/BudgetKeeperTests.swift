@@ -33,7 +33,7 @@ import Testing
         return keeper.advance(usage: BudgetUsage(), budgets: budgets, now: clock.now()).verdict
     }
 
-    @Test func aChangeOfTheSlowdownIsSaidOnceAndAStopAndStartInTheSameDayKeepsWhatWasUsed() throws {
+    @Test func `A change of the slowdown is logged once, and a restart in the same day keeps what was used`() throws {
         let directory = try TemporaryDirectory()
         let clock = ManualRecordClock()
         var sent: UInt64 = 0
@@ -49,7 +49,7 @@ import Testing
         #expect(verdict.factor > 1.25)
     }
 
-    @Test func withoutAnOrderlyEndAtMostAHundredthOfTheBudgetIsForgotten() throws {
+    @Test func `Without an orderly end, at most a hundredth of the budget is forgotten`() throws {
         let directory = try TemporaryDirectory()
         let clock = ManualRecordClock()
         var sent: UInt64 = 0
@@ -59,7 +59,7 @@ import Testing
         #expect(used <= sent && used + 8_640 + 6_000 >= sent)
     }
 
-    @Test func settingTheWallClockFillsNoBudget() throws {
+    @Test func `Setting the wall clock fills no budget`() throws {
         let directory = try TemporaryDirectory()
         let clock = ManualRecordClock()
         var sent: UInt64 = 0
@@ -70,7 +70,7 @@ import Testing
         #expect(usedAfterAMinute(try keeper(directory.path, clock), clock).used == sent)
     }
 
-    @Test func aDamagedFileIsSetAsideAndToldAndTheDayBeginsAnew() throws {
+    @Test func `A damaged file is set aside and reported, and the day begins anew`() throws {
         let directory = try TemporaryDirectory()
         try Data("not ours".utf8).write(to: URL(filePath: directory.path + "/budget.json"))
         var reported: DataSamplerError?

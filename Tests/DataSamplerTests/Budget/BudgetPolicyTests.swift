@@ -41,7 +41,7 @@ import WireModel
     /// 10 a second.
     private static let tenASecond = DataSamplerBudgets(sentBytesPerDay: 864_000)
 
-    @Test func withinItsBudgetsASamplerIsNeverSlowed() {
+    @Test func `Within its budgets, a sampler is never slowed`() {
         var simulation = Simulation()
         simulation.budgets = DataSamplerBudgets(
             sentBytesPerDay: 1_000_000, writtenBytesPerDay: 1_000_000, processorShare: 0.01)
@@ -51,7 +51,9 @@ import WireModel
     }
 
     @Test(arguments: [1.5, 3, 10, 50])
-    func whoWantsTooMuchIsPacedOverTheDayAndKeepsTheBudgetWithoutEverStopping(excess: Double) {
+    func `A sampler that wants too much is paced over the day and keeps the budget without ever stopping`(
+        excess: Double
+    ) {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: Self.day, sent: 10 * excess)
@@ -63,7 +65,7 @@ import WireModel
         #expect(simulation.factors.max() ?? 0 <= BudgetPolicy.maximumFactor)
     }
 
-    @Test func theFactorMovesSmoothlyAndDoesNotFlutter() {
+    @Test func `The factor moves smoothly and does not flutter`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: Self.day, sent: 40)
@@ -73,7 +75,7 @@ import WireModel
         #expect(changes > 2 && changes < 80, "\(changes) changes in a day")
     }
 
-    @Test func onceTheDemandIsGoneTheSlowdownEnds() {
+    @Test func `Once the demand is gone, the slowdown ends`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: 6 * 3_600, sent: 40)
@@ -82,7 +84,7 @@ import WireModel
         #expect(simulation.policy.verdict == BudgetVerdict())
     }
 
-    @Test func aBurstThatTheDayCanBearIsForgivenWithinHours() {
+    @Test func `A burst that the day can bear is forgiven within hours`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         // A backlog of a tenth of the day's budget goes out in a minute.
@@ -91,7 +93,7 @@ import WireModel
         #expect(simulation.policy.verdict.factor == 1)
     }
 
-    @Test func beaconsAreOutsideTheSlowdownAndDoNotDriveItUpWithoutNeed() {
+    @Test func `Beacons are outside the slowdown and do not drive it up without need`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         // Beacons alone use half of it; the rest wants ten times the whole.
@@ -100,7 +102,7 @@ import WireModel
         #expect(simulation.factors.last ?? 0 < 60)
     }
 
-    @Test func theProcessorsShareIsKept() {
+    @Test func `The processor's share is kept`() {
         var simulation = Simulation()
         simulation.budgets = DataSamplerBudgets(processorShare: 0.005)
         simulation.run(seconds: 7_200, step: 10, cpu: 20_000)
@@ -113,7 +115,7 @@ import WireModel
         #expect((40...60).contains(wire?.used ?? 0), "\(wire?.used ?? 0)")
     }
 
-    @Test func theTightestBudgetDecidesAndIsNamed() {
+    @Test func `The tightest budget decides and is named`() {
         var simulation = Simulation()
         simulation.budgets = DataSamplerBudgets(sentBytesPerDay: 864_000, writtenBytesPerDay: 864_000)
         simulation.run(seconds: 6 * 3_600, sent: 20, written: 60)
@@ -122,7 +124,7 @@ import WireModel
         #expect(verdict.wire?.factor == UInt32((verdict.factor * 100).rounded()))
     }
 
-    @Test func aRestartFillsNoBudget() {
+    @Test func `A restart fills no budget`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         var total = 0.0
@@ -137,7 +139,7 @@ import WireModel
         #expect(total <= 864_000 * 1.03, "\(total)")
     }
 
-    @Test func aClockThatStandsStillOrGoesBackChangesNothingAndALongSleepBeginsANewDay() {
+    @Test func `A clock that stands still or goes back changes nothing, and a long sleep begins a new day`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: 12 * 3_600, sent: 40)
@@ -153,7 +155,7 @@ import WireModel
         #expect(simulation.policy.saved.dayElapsed < Self.day)
     }
 
-    @Test func budgetsCanChangeAtAnyTime() {
+    @Test func `Budgets can change at any time`() {
         var simulation = Simulation()
         simulation.budgets = Self.tenASecond
         simulation.run(seconds: 6 * 3_600, sent: 40)
@@ -163,7 +165,7 @@ import WireModel
         #expect(simulation.policy.verdict == BudgetVerdict(), "no budget, no slowdown")
     }
 
-    @Test func whatNoMachineWroteIsNotBelieved() {
+    @Test func `What no machine wrote is not believed`() {
         let saved = BudgetPolicy.Saved(
             dayElapsed: .nan, used: ["sent-bytes": -.infinity], demand: ["cpu": .nan, "sent-bytes": -1], factor: 0)
         var policy = BudgetPolicy(resuming: saved)

@@ -30,7 +30,7 @@ import WireModel
         }
     }
 
-    @Test func consentIsGrantedUnlessConfiguredPending() throws {
+    @Test func `Consent is granted unless configured pending`() throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         #expect(try keeper(directory.path, queue).consent == .granted)
@@ -38,7 +38,7 @@ import WireModel
         #expect(!FileManager.default.fileExists(atPath: directory.path + "/consent.json"), "nobody decided anything")
     }
 
-    @Test func whileNobodyHasDecidedRecordsAreQueuedAndHeldBack() async throws {
+    @Test func `While nobody has decided, records are queued and held back`() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let keeper = try keeper(directory.path, queue, initial: .pending)
@@ -53,7 +53,7 @@ import WireModel
         #expect(keeper.holdsBack && queue.now.queued.count == 4)
     }
 
-    @Test func aDenialDropsWhatWaitsAndRefusesAndCountsWhatComes() async throws {
+    @Test func `A denial drops what waits, and refuses and counts what comes`() async throws {
         let directory = try TemporaryDirectory()
         let beacon = Self.event("beacon", stream: .status)
         let queue = ScriptedConsentQueue(queued: [Self.event("waiting"), beacon])
@@ -75,7 +75,7 @@ import WireModel
     }
 
     @Test(arguments: [DataSamplerConsent.granted, .pending])
-    func aRecordMadeInTheInstantOfADenialIsDroppedAfterIt(former: DataSamplerConsent) async throws {
+    func `A record made in the instant of a denial is dropped after it`(former: DataSamplerConsent) async throws {
         let directory = try TemporaryDirectory()
         let beacon = Self.event("beacon", stream: .status)
         let queue = ScriptedConsentQueue(queued: [Self.event("waiting")])
@@ -96,7 +96,9 @@ import WireModel
         #expect(queue.now.refused.isEmpty, "counted once, as dropped")
     }
 
-    @Test func aDenialSurvivesACrashBeforeAnythingWasDroppedAndIsCarriedOutAtTheNextStart() async throws {
+    @Test func `A denial survives a crash before anything was dropped and is carried out at the next start`()
+        async throws
+    {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let first = try keeper(directory.path, queue, initial: .pending)
@@ -112,7 +114,7 @@ import WireModel
         #expect(queue.now.queued.isEmpty && !second.holdsBack)
     }
 
-    @Test func aRecordThatComesWhileADenialIsCarriedOutIsDroppedToo() async throws {
+    @Test func `A record that comes while a denial is carried out is dropped, too`() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let keeper = try keeper(directory.path, queue, initial: .pending)
@@ -134,7 +136,7 @@ import WireModel
         #expect(queue.now.queued.map(\.stream) == [.status] && queue.now.dropped == 1)
     }
 
-    @Test func aDamagedDecisionWithoutACopyIsNoConsent() async throws {
+    @Test func `A damaged decision without a copy is no consent`() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         try await keeper(directory.path, queue).set(.denied, wallTime: 1)
@@ -150,7 +152,7 @@ import WireModel
         #expect(try keeper(directory.path, queue).consent == .pending, "and so it stays until somebody decides")
     }
 
-    @Test func aDenialThatCannotBeCopiedChangesNothing() async throws {
+    @Test func `A denial that cannot be copied changes nothing`() async throws {
         let directory = try TemporaryDirectory()
         let queue = ScriptedConsentQueue()
         let keeper = try keeper(directory.path, queue)
@@ -163,7 +165,7 @@ import WireModel
         #expect(!FileManager.default.fileExists(atPath: directory.path + "/consent.json"))
     }
 
-    @Test func aDecisionThatCannotBeWrittenChangesNothing() async throws {
+    @Test func `A decision that cannot be written changes nothing`() async throws {
         let queue = ScriptedConsentQueue()
         let keeper = try keeper("/proc/nowhere", queue, initial: .pending)
         await #expect(throws: DataSamplerError.self) { try await keeper.set(.granted, wallTime: 1) }

@@ -15,7 +15,7 @@ import WireModel
         NewRecord(stream: .event, kind: .event, stamp: ManualRecordClock().now(), body: Data(name.utf8))
     }
 
-    @Test func theBalanceClosesWhileConsentIsPendingAndAfterEachDecision() async throws {
+    @Test func `The balance closes while consent is pending and after each decision`() async throws {
         for consent in [DataSamplerConsent.granted, .denied] {
             let directory = try TemporaryDirectory()
             let queue = try RecordQueue.open(

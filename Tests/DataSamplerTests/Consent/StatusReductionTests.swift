@@ -6,7 +6,7 @@ import WireModel
 @testable import DataSampler
 
 @Suite struct StatusReductionTests {
-    @Test func aBeaconWithoutConsentTellsOfTheProgramOnly() throws {
+    @Test func `A beacon without consent describes the program only`() throws {
         var expected = WireBeacon()
         expected.trigger = .schedule
         expected.organizationGroup = "acme"
@@ -49,7 +49,7 @@ import WireModel
         #expect(try WireBeacon.decode(StatusReduction.reduced(beacon.encoded, kind: .beacon)) == expected)
     }
 
-    @Test func aCommandsResultWithoutConsentTellsItsStateOnly() throws {
+    @Test func `A command's result without consent reports its state only`() throws {
         let result = WireCommandResult.with {
             $0.commandID = Data(repeating: 1, count: 16)
             $0.state = .done
@@ -67,7 +67,7 @@ import WireModel
                 })
     }
 
-    @Test func whatIsNoStatusRecordOrNoMessageIsReducedToNothing() {
+    @Test func `What is neither a status record nor a message is reduced to nothing`() {
         #expect(StatusReduction.reduced(Data([1, 2, 3]), kind: .sampleSystem).isEmpty)
         #expect(StatusReduction.reduced(Data([0xFF]), kind: .beacon).isEmpty)
     }

@@ -76,7 +76,7 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func aRequestBringsExactlyTheLinesItAsksFor() async throws {
+    @Test func `A request brings exactly the lines it asks for`() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in
             let logs = try sampler.logs()
@@ -100,7 +100,7 @@ import WireModel
         }
     }
 
-    @Test func linesOfSeveralApplicationsAreUploadedAppart() async throws {
+    @Test func `Lines of several applications are uploaded separately`() async throws {
         let bench = SamplerBench()
         try await withSampler(bench, { $0.applicationIdentifier = "own" }) { sampler in
             try sampler.logs().error("mine")
@@ -149,7 +149,7 @@ import WireModel
         }
     }
 
-    @Test func aRequestThatFindsNothingIsDone() async throws {
+    @Test func `A request that finds nothing is done`() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in
             let result = try await ask(bench, sampler, request(1) { $0.text = "no line has this" })
@@ -158,7 +158,7 @@ import WireModel
         }
     }
 
-    @Test func aCaptureWritesDownToItsLevelForItsTimeAndSendsWhatCame() async throws {
+    @Test func `A capture writes down to its level for its time and sends what came`() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in
             let logs = try sampler.logs()
@@ -190,8 +190,8 @@ import WireModel
         return directory
     }
 
-    @Test("After a kill the level of a capture is in force before the first line is taken")
-    func aCaptureGoesOnWithTheFirstLine() async throws {
+    @Test
+    func `After a kill the level of a capture is in force before the first line is taken`() async throws {
         let bench = SamplerBench()
         let directory = try directoryWithCapture(wallTime: 0)
         let sampler = try bench.sampler(directory.path)
@@ -201,8 +201,8 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test("Lines that are logged while no agent runs belong to a capture that still runs")
-    func aCaptureGoesOnWithoutAnAgent() throws {
+    @Test
+    func `Lines that are logged while no agent runs belong to a capture that still runs`() throws {
         let directory = try directoryWithCapture(wallTime: 1_000_000)
         let configuration = SamplerBench.configuration(directory.path)
         func deliver(seconds: Int64) throws -> LogDelivery {
@@ -213,8 +213,8 @@ import WireModel
         #expect(late.written == 0 && late.ring == 1, "it is over after its 600 seconds: \(late)")
     }
 
-    @Test("Under do-not-disturb no line is written without an agent, if it is allowed", arguments: [true, false])
-    func underDoNotDisturbNothingIsWrittenWithoutAnAgent(_ isAllowed: Bool) throws {
+    @Test(arguments: [true, false])
+    func `Under do-not-disturb no line is written without an agent, if it is allowed`(_ isAllowed: Bool) throws {
         let directory = try TemporaryDirectory()
         var profile = WireProfile.analyticsOn
         profile.doNotDisturbAllowed = isAllowed
@@ -228,7 +228,7 @@ import WireModel
         #expect(delivery.written == (isAllowed ? 0 : 1) && delivery.ring == 0, "\(delivery)")
     }
 
-    @Test func aCancelledRequestEndsAndSendsNothing() async throws {
+    @Test func `A cancelled request ends and sends nothing`() async throws {
         let bench = SamplerBench()
         try await withSampler(bench) { sampler in
             let logs = try sampler.logs()
@@ -253,7 +253,7 @@ import WireModel
         }
     }
 
-    @Test func theProfileDecidesLevelAndWhatIsScrubbed() async throws {
+    @Test func `The profile decides level and what is scrubbed`() async throws {
         let bench = SamplerBench(
             profile: profile {
                 $0.level = .warning
@@ -272,7 +272,7 @@ import WireModel
         }
     }
 
-    @Test func whatTheConfigurationScrubsIsScrubbedFromTheFirstLineOn() async throws {
+    @Test func `What the configuration scrubs is scrubbed from the first line on`() async throws {
         let bench = SamplerBench(profile: profile { $0.scrubValues = ["theirs"] })
         try await withSampler(bench, { $0.logScrubbing.values = ["hunter2"] }) { sampler in
             let logs = try sampler.logs()
@@ -285,7 +285,7 @@ import WireModel
         }
     }
 
-    @Test func loggingThatIsSwitchedOffWritesNothing() async throws {
+    @Test func `Logging that is switched off writes nothing`() async throws {
         let bench = SamplerBench(profile: profile { $0.enabled = false })
         try await withSampler(bench) { sampler in
             let logs = try sampler.logs()
@@ -298,7 +298,7 @@ import WireModel
         }
     }
 
-    @Test func whileLoggingIsSwitchedOffBeaconsGoOn() async throws {
+    @Test func `While logging is switched off, beacons go on`() async throws {
         let bench = SamplerBench(profile: profile { $0.enabled = false })
         try await withSampler(bench, { $0.beaconInterval = 900 }) { sampler in
             let logs = try sampler.logs()
@@ -309,7 +309,7 @@ import WireModel
         }
     }
 
-    @Test func logsOverWiFiOnlyIsATypedErrorAndTheLogsStay() async throws {
+    @Test func `Logs over Wi-Fi only is a typed error, and the logs stay`() async throws {
         let bench = SamplerBench()
         try await withSampler(bench, { $0.logsOverWiFiOnly = true }) { sampler in
             let logs = try sampler.logs()
@@ -327,7 +327,7 @@ import WireModel
         }
     }
 
-    @Test func aCrashOfTheSessionBeforeIsUploadedByItselfAndOnce() async throws {
+    @Test func `A crash of the session before is uploaded by itself and once`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         // A session that nobody holds.
@@ -346,7 +346,7 @@ import WireModel
         #expect(bench.collector.uploads.all.count == 1)
     }
 
-    @Test func aWipeErasesLogsAndEndsTheirUploads() async throws {
+    @Test func `A wipe erases logs and ends their uploads`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path) { $0.logsOverWiFiOnly = true }
@@ -372,7 +372,7 @@ import WireModel
         await sampler.stop()
     }
 
-    @Test func aProgramsOwnStoreIsUsedAndStaysOpen() async throws {
+    @Test func `A program's own store is used and stays open`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         let store = try LogStore(.init(directory: "\(directory.path)/own", applicationName: "kiosk"))

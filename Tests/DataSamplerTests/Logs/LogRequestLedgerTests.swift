@@ -17,7 +17,7 @@ import WireModel
     private let second = Data(repeating: 2, count: 16)
 
     /// In another order the file would have another digest, and count as damaged.
-    @Test func sentCrashesAreKeptInOrder() {
+    @Test func `Sent crashes are kept in order`() {
         var ledger = LogRequestLedger()
         for ordinal in [15, 11, 13] as [UInt64] { ledger.crashSent(ordinal, present: [11, 13, 15]) }
         #expect(ledger.sentCrashes == [11, 13, 15])
@@ -25,7 +25,7 @@ import WireModel
         #expect(ledger.sentCrashes == [15, 20])
     }
 
-    @Test func aSnapshotIsPlannedAtOnceAndUploadedUntilItEnds() {
+    @Test func `A snapshot is planned at once and uploaded until it ends`() {
         var ledger = LogRequestLedger()
         ledger.began(first, WireRequestLogs(), queueTime: 5, wallTime: 1000)
         #expect(ledger.planning.map(\.command) == [first])
@@ -37,7 +37,7 @@ import WireModel
         #expect(ledger == LogRequestLedger())
     }
 
-    @Test func aCaptureEndsByTheQueueClockAndTakesLinesSinceItBegan() {
+    @Test func `A capture ends by the queue clock and reads lines since it began`() {
         var ledger = LogRequestLedger()
         ledger.began(first, capture(10, .verbose), queueTime: 5, wallTime: 1000)
         #expect(ledger.nextEnd == 10_000_005)
@@ -50,7 +50,7 @@ import WireModel
         #expect(ledger.captures.isEmpty)
     }
 
-    @Test func everyCaptureThatRunsAsksForItsLevel() {
+    @Test func `Every capture that runs asks for its level`() {
         var ledger = LogRequestLedger()
         ledger.began(first, capture(10, .warning), queueTime: 0, wallTime: 0)
         #expect(ledger.captures == [LogLevelWish(level: .warning)])
@@ -60,7 +60,7 @@ import WireModel
         #expect(ledger.captures.map(\.level) == [.warning])
     }
 
-    @Test func aRequestThatComesAgainGoesOnAsItWas() throws {
+    @Test func `A request that comes again goes on as it was`() throws {
         var ledger = LogRequestLedger()
         ledger.began(first, capture(10, .verbose), queueTime: 0, wallTime: 0)
         let encoded = try JSONEncoder().encode(ledger)

@@ -10,7 +10,7 @@ import WireModel
         return wire
     }
 
-    @Test func nothingSaidAsksForEverythingThatIsThere() throws {
+    @Test func `A request without settings asks for everything that is there`() throws {
         let request = try #require(LogRequest(WireRequestLogs()))
         #expect(request.mode == .snapshot)
         #expect(request.filter.isEverything)
@@ -18,7 +18,7 @@ import WireModel
             request.type == nil && request.application == nil && request.maximumBytes == nil && !request.includesRing)
     }
 
-    @Test func allThatIsSaidIsMeant() throws {
+    @Test func `All settings of a request are applied`() throws {
         let request = try #require(
             LogRequest(
                 wire {
@@ -73,7 +73,9 @@ import WireModel
     ]
 
     @Test(arguments: refused)
-    func whatCannotBeDoneIsRefusedWithItsReason(_ word: String, _ change: @Sendable (inout WireRequestLogs) -> Void)
+    func `What cannot be done is refused with its reason`(
+        _ word: String, _ change: @Sendable (inout WireRequestLogs) -> Void
+    )
         throws
     {
         let wire = wire(change)

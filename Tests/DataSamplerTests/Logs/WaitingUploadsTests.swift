@@ -18,7 +18,7 @@ import WireModel
         return upload
     }
 
-    @Test func theStatusSaysWhichApplicationsLogsWaitAndWhy() {
+    @Test func `The status says which application's logs wait and why`() {
         let words = SamplerCore.waiting([
             Self.upload(1, of: "com.example.kiosk", waitsFor: "507 log-quota-exceeded"),
             Self.upload(2, of: "com.example.kiosk", waitsFor: "507 log-quota-exceeded"),

@@ -13,7 +13,7 @@ import WireModel
 @Suite struct SelfMetricsTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    @Test func madeAndEnqueuedRecordsAndSampleTimesAreCountedPerStreamAndModule() {
+    @Test func `Made and enqueued records and sample times are counted per stream and module`() {
         let recorded = RecordingMetrics()
         let metrics = SelfMetrics(factory: recorded)
         metrics.recordMade(.event)
@@ -27,7 +27,7 @@ import WireModel
         #expect(metrics.selfFigures().recordsMade == 2)
     }
 
-    @Test func depthAndLossesComeFromTheQueueAndFormerLossesAreNotCountedAgain() async throws {
+    @Test func `Depth and losses come from the queue, and former losses are not counted again`() async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualRecordClock()
         let queue = try RecordQueue.open(directory: directory.path, configuration: .init(), clock: clock, logger: quiet)
@@ -58,7 +58,7 @@ import WireModel
         await queue.close()
     }
 
-    @Test func theTransmittersFiguresBecomeCountersOnceEach() {
+    @Test func `The transmitter's figures become counters once each`() {
         let recorded = RecordingMetrics()
         let metrics = SelfMetrics(factory: recorded)
         var status = TransmitterStatus()
@@ -80,7 +80,7 @@ import WireModel
         #expect(metrics.selfFigures().sentBytes == 1_500)
     }
 
-    @Test func aSlowdownIsInTheFiguresOfSampleAndBeaconAndGoesAgain() {
+    @Test func `A slowdown is in the figures of sample and beacon and disappears again`() {
         let recorded = RecordingMetrics()
         let metrics = SelfMetrics(factory: recorded)
         metrics.update(slowdown: BudgetVerdict(factor: 2.5, reason: .cpu, used: 60, allowed: 50))
@@ -97,7 +97,7 @@ import WireModel
         #expect(metrics.selfFigures().slowdown == nil)
     }
 
-    @Test func withoutAMetricsSystemNothingIsBootstrappedAndTheOwnFiguresCountAllTheSame() {
+    @Test func `Without a metrics system, nothing is bootstrapped, and the own figures still count`() {
         let metrics = SelfMetrics()
         metrics.recordMade(.status)
         metrics.recordEnqueued(.status)

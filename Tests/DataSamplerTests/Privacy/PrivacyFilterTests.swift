@@ -73,7 +73,7 @@ import WireModel
 
     // MARK: Nothing to do
 
-    @Test func bodiesAboutWhichNothingIsToBeDoneComeBackByteForByte() {
+    @Test func `Bodies about which nothing is to be done come back byte for byte`() {
         let filter = Self.all(.send)
         for (kind, body) in [
             (.beacon, Self.beacon().encoded), (.sampleWlan, Self.wlan().encoded),
@@ -84,7 +84,7 @@ import WireModel
         }
     }
 
-    @Test func theDefaultsTakeNetworkNamesAndPositionsAndNothingElse() throws {
+    @Test func `The defaults remove network names and positions and nothing else`() throws {
         let filter = PrivacyFilter(policy: PrivacyPolicy(), key: Self.key)
         var expected = Self.beacon()
         expected.clearLocation()
@@ -98,7 +98,7 @@ import WireModel
 
     // MARK: Drop
 
-    @Test func whatIsDroppedIsAbsentAndWhatIsTechnicalStays() throws {
+    @Test func `What is dropped is absent, and what is technical stays`() throws {
         let filter = Self.all(.drop)
         let beacon = try Self.filtered(Self.beacon(), .beacon, filter)
         var left = WireBeacon()
@@ -119,7 +119,7 @@ import WireModel
                 })
     }
 
-    @Test func noPersonalTextIsLeftInAnyBodyWhateverTheActionButSend() throws {
+    @Test func `No personal text is left in any body, whatever the action but send`() throws {
         let secrets = [
             "anna", "Muster", "00:1b:21:aa:bb:cc", "001b21aabbcc", "21b:21ff:feaa", "192.0.2.77", "stick", "48.13",
         ]
@@ -166,7 +166,7 @@ import WireModel
 
     // MARK: Hash
 
-    @Test func equalValuesOfAClassHashAlikeUnderOneKeyAndUnderNoOther() throws {
+    @Test func `Equal values of a class hash alike under one key and under no other`() throws {
         let one = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash)).interfaces[0]
         let again = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash)).interfaces[0]
         let other = try Self.filtered(Self.wlan(), .sampleWlan, Self.all(.hash, key: Data(repeating: 8, count: 32)))
@@ -178,7 +178,7 @@ import WireModel
         #expect(one.signalDecibelMilliwatts == -61)
     }
 
-    @Test func theHashIsHMACSHA256OfDomainClassAndValue() throws {
+    @Test func `The hash is HMAC-SHA-256 of domain, class and value`() throws {
         // printf 'ws1-privacy-1\0user\0anna.muster@example.org' | openssl dgst -sha256 -mac HMAC -macopt
         // hexkey:0707...07
         let beacon = try Self.filtered(Self.beacon(), .beacon, Self.all(.hash))
@@ -188,7 +188,7 @@ import WireModel
         #expect(!beacon.hasLocation, "a hash of numbers hides nothing")
     }
 
-    @Test func oneValueHashesDifferentlyInAnotherClassAndAlikeInAnotherSpelling() throws {
+    @Test func `One value hashes differently in another class and alike in another spelling`() throws {
         func bssid(_ text: String) throws -> String {
             var sample = Self.wlan()
             sample.interfaces[0].bssid = text
@@ -201,14 +201,14 @@ import WireModel
             adapters.adapters[0].name == "enx" + adapters.adapters[0].mac, "name and address stay the same adapter's")
     }
 
-    @Test func withoutAKeyAHashIsADrop() throws {
+    @Test func `Without a key, a hash is a drop`() throws {
         let beacon = try Self.filtered(Self.beacon(), .beacon, Self.all(.hash, key: Data()))
         #expect(beacon.deviceName.isEmpty && !beacon.hasUserEmail)
         let adapters = try Self.filtered(Self.adapters(), .sampleNetworkAdapter, Self.all(.hash, key: Data()))
         #expect(adapters.adapters[0].name == "enx" && adapters.adapters[0].mac.isEmpty)
     }
 
-    @Test func numbersOfAnEventAreDroppedWhereItsWordsAreHashed() throws {
+    @Test func `Numbers of an event are dropped where its words are hashed`() throws {
         let event = try Self.filtered(Self.event(), .event, Self.all(.hash))
         #expect(Set(event.attributes.keys) == ["who"])
         #expect(event.attributes["who"]?.text.hasPrefix("hash:") == true)
@@ -217,7 +217,7 @@ import WireModel
 
     // MARK: Coarsen
 
-    @Test func coarseValuesTellWhatTheTableSays() throws {
+    @Test func `Coarse values are what the table says`() throws {
         let beacon = try Self.filtered(Self.beacon(), .beacon, Self.all(.coarsen))
         #expect(beacon.deviceName == "example.org")
         #expect(beacon.userEmail == "@example.org")
@@ -238,7 +238,7 @@ import WireModel
         #expect(adapters.defaultGateways == ["192.0.2.0"] && adapters.dnsServers == ["2001:db8:1::"])
     }
 
-    @Test func coarseEventsKeepSizesAndDaysButNoWords() throws {
+    @Test func `Coarse events keep sizes and days, but no words`() throws {
         let event = try Self.filtered(Self.event(), .event, Self.all(.coarsen))
         #expect(event.value.integer == -12_000)
         #expect(Set(event.attributes.keys) == ["load", "when", "before", "loud"])
@@ -251,7 +251,7 @@ import WireModel
     @Test(arguments: [
         ("laptop", ""), ("laptop.", ""), ("not an address", ""),
     ])
-    func whatHasNoCoarseFormIsDropped(text: String, result: String) throws {
+    func `What has no coarse form is dropped`(text: String, result: String) throws {
         var beacon = WireBeacon()
         beacon.deviceName = text.hasPrefix("laptop") ? text : ""
         beacon.userEmail = text
@@ -262,7 +262,7 @@ import WireModel
         #expect(try Self.filtered(sample, .sampleNetworkAdapter, Self.all(.coarsen)).dnsServers == [])
     }
 
-    @Test func aHardwareAddressDoesNotLeaveInsideAnInternetAddress() throws {
+    @Test func `A hardware address does not leave inside an Internet address`() throws {
         let adapters = try Self.filtered(Self.adapters(), .sampleNetworkAdapter, Self.filter([.mac: .drop]))
         #expect(
             adapters.adapters[0].addresses.map(\.address) == [
@@ -270,14 +270,14 @@ import WireModel
             ])
     }
 
-    @Test func ordinaryInterfaceNamesAreTechnical() throws {
+    @Test func `Ordinary interface names are technical`() throws {
         for name in ["eth0", "enp3s0", "wlan0", "enx001b21aabbc", "enx001b21aabbcg"] {
             let sample = WireNetworkDataSample.with { $0.interfaces = [WireInterfaceData.with { $0.name = name }] }
             #expect(try Self.filtered(sample, .sampleNetworkData, Self.all(.drop)) == sample)
         }
     }
 
-    @Test func figuresOfCustomModulesAreTheirOwnAndTheirLabelsAreNot() throws {
+    @Test func `Figures of custom modules are their own, and their labels are not`() throws {
         let sample = WireCustomSample.with {
             $0.measurements = [
                 WireMeasurement.with {
@@ -295,7 +295,7 @@ import WireModel
 
     // MARK: Unknown
 
-    @Test func unknownFieldsAndKindsDoNotLeak() throws {
+    @Test func `Unknown fields and kinds do not leak`() throws {
         // Field 99 of a Beacon, and field 77 inside its operating system: a later version's, of which nobody knows what
         // they reveal.
         var body = Self.beacon().encoded
@@ -310,7 +310,7 @@ import WireModel
         #expect(Self.all(.send).filtered(body, kind: .unspecified).isEmpty)
     }
 
-    @Test func aFieldOfAnotherWireTypeIsLeftOut() throws {
+    @Test func `A field of another wire type is left out`() throws {
         // ssid (field 2 of the interface) as a varint, and latitude as text.
         let interface: [UInt8] = [0x10, 0x2A, 0x0A, 0x01, 0x77]
         let sample = Data([0x0A, UInt8(interface.count)] + interface)
@@ -322,7 +322,7 @@ import WireModel
         #expect(Self.all(.coarsen).filtered(gps, kind: .sampleGps).range(of: Data("48".utf8)) == nil)
     }
 
-    @Test func aBodyCutAnywhereTellsNothingPersonalAndOneWithAnyBitFlippedNoMoreThanItHeld() {
+    @Test func `A body cut anywhere reveals nothing personal, and one with a flipped bit no more than it held`() {
         let body = Self.beacon().encoded
         let filter = Self.all(.drop)
         for length in 0..<body.count {
@@ -340,7 +340,7 @@ import WireModel
         #expect(sizes.contains(0) && sizes.count > 3)
     }
 
-    @Test func anEnrollmentTellsTheDeviceNameAsTheBeaconDoes() throws {
+    @Test func `An enrollment gives the device name as the beacon does`() throws {
         var request = WireEnrollRequest()
         request.deviceID = Data(repeating: 1, count: 16)
         request.deviceName = "annas-laptop.example.org"

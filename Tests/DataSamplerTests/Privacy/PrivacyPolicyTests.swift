@@ -4,7 +4,7 @@ import WireModel
 @testable import DataSampler
 
 @Suite struct PrivacyPolicyTests {
-    @Test func networkNamesAndPositionsAreDroppedAndTheRestSentUnlessSomebodySaysOtherwise() {
+    @Test func `Network names and positions are dropped and the rest sent, unless somebody says otherwise`() {
         let policy = PrivacyPolicy()
         let dropped = FieldClass.allCases.filter { policy[$0] == .drop }
         #expect(Set(dropped) == [.ssid, .bssid, .position])
@@ -25,20 +25,20 @@ import WireModel
             (.hash, .drop, .drop),
             (nil, .UNRECOGNIZED(9), .drop),
         ] as [(PrivacyAction?, WirePrivacyAction, PrivacyAction)])
-    func aProfileMayLoosenTheDefaultAndLocalSettingsOnlyTighten(
+    func `A profile may loosen the default, and local settings only tighten`(
         local: PrivacyAction?, profile: WirePrivacyAction, result: PrivacyAction
     ) {
         let policy = PrivacyPolicy.resolve(local: local.map { [.ssid: $0] } ?? [:], profile: ["ssid": profile])
         #expect(policy[.ssid] == result)
     }
 
-    @Test func theTechnicalClassIsSentWhateverAnybodySays() {
+    @Test func `The technical class is sent, whatever anybody says`() {
         let policy = PrivacyPolicy.resolve(
             local: [.technical: .drop], profile: ["technical": .drop, "horoscope": .drop])
         #expect(policy == PrivacyPolicy())
     }
 
-    @Test func actionsAreOrderedAsTheirNumbersOnTheWire() {
+    @Test func `Actions are ordered as their numbers on the wire`() {
         #expect(PrivacyAction.allCases == PrivacyAction.allCases.sorted())
         let wire: [WirePrivacyAction] = [.send, .hash, .coarsen, .drop]
         #expect(wire.map { PrivacyAction($0) } == PrivacyAction.allCases)

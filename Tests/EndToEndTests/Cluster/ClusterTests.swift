@@ -7,7 +7,7 @@ import Testing
 /// Collectors side by side, as an operator runs them.
 @Suite(.timeLimit(.minutes(5))) struct ClusterTests {
     /// Each request of the agent reaches the other collector, if that one is not dead now.
-    @Test func aDeviceMayReachAnyCollectorAndKillsLoseNothing() async throws {
+    @Test func `A device may reach any collector, and kills lose nothing`() async throws {
         var dice = SeededGenerator.announced(for: "ClusterTests")
         try await ClusterDeployment.run { cluster in
             try await cluster.start(0)
@@ -43,7 +43,7 @@ import Testing
 
     /// The collector dies between two steps of the rule. What it left undone, another one does.
     @Test(arguments: ["claimed", "inserted", "moved", "filled"])
-    func aCrashBetweenTwoStepsLosesAndDoublesNothing(failpoint: String) async throws {
+    func `A crash between two steps neither loses nor doubles anything`(failpoint: String) async throws {
         try await ClusterDeployment.run { cluster in
             // It has the tokens, and is not reached by the agent.
             try await cluster.start(0)
@@ -80,7 +80,7 @@ import Testing
     /// A command dies while it drops a day. The next collector that does the housekeeping ends the drop. The day is
     /// old enough, because it comes from a data directory whose collector lived then.
     @Test(arguments: ["drop-begun", "floors-copied", "floors-taken"])
-    func aCrashInADropLeavesNothingUncounted(failpoint: String) async throws {
+    func `A crash in a drop leaves nothing uncounted`(failpoint: String) async throws {
         try await ClusterDeployment.run { cluster in
             try await cluster.startAlone(daysAgo: 5)
             let agent = try cluster.startAgent(port: cluster.ports[0])
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func whatOneCollectorChangesCountsOnTheOtherWithinTwoSeconds() async throws {
+    @Test func `What one collector changes counts on the other within two seconds`() async throws {
         try await ClusterDeployment.run { cluster in
             try await cluster.start(0)
             try await cluster.start(1)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func oneCollectorDoesTheHousekeepingUntilItDies() async throws {
+    @Test func `One collector does the housekeeping until it dies`() async throws {
         try await ClusterDeployment.run { cluster in
             try await cluster.start(0)
             try await cluster.start(1)
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func commandsSayWhatIsMissing() async throws {
+    @Test func `Commands say what is missing`() async throws {
         try await ClusterDeployment.run(isMade: false) { cluster in
             for command in [["serve"], ["validate"], ["token", "list"]] {
                 let outcome = try await cluster.run(command)
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// The standby has all commits, but the collectors cannot know that.
-    @Test func afterAFailoverNothingIsTakenUntilRecovery() async throws {
+    @Test func `After a failover, nothing is accepted until recovery`() async throws {
         let primary = try await PostgresServer.start()
         let standby = try await primary.startStandby()
         try await primary.change("synchronous_standby_names", to: "standby")

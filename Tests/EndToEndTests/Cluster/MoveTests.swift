@@ -5,7 +5,7 @@ import Testing
 /// A collector's data directory moves into a cluster, as an operator does it.
 @Suite(.timeLimit(.minutes(5))) struct MoveTests {
     /// The move is killed between each two of its steps, and run again. The agent notices nothing.
-    @Test func aKilledMoveGoesOnAndTheAgentSendsOn() async throws {
+    @Test func `A killed move goes on, and the agent sends on`() async throws {
         try await ClusterDeployment.run { cluster in
             let source = cluster.directory + "/collector-0"
             try await cluster.startAlone()

@@ -5,7 +5,7 @@ import Testing
 
 /// What people do in the console arrives at the device or at the collector, and what happens there shows on the page.
 @Suite("Actions of the console", .serialized, .browser) struct ConsoleActionTests {
-    @Test func aCommandIsCarriedOutAndThePageTellsItByItself() async throws {
+    @Test func `A command is carried out, and the page reports it by itself`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage(.operator, of: "default") { page in
                 try await page.navigate(to: "\(scene.origin)/devices/\(scene.device)/commands")
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func whoMayNotDoItSeesNoFormAndIsRefusedWhenItIsSentAnyway() async throws {
+    @Test func `Whoever may not do it sees no form and is refused when it is sent anyway`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage(.viewer, of: "default") { page in
                 let address = "\(scene.origin)/devices/\(scene.device)/commands"
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceIsRevokedReinstatedAndDeletedOnlyAfterWhatWasTyped() async throws {
+    @Test func `A device is revoked, reinstated and deleted only after what was typed`() async throws {
         try await ConsoleScene.run { scene in
             let device = scene.harborDevices[0]
             try await scene.withPage { page in
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func aTokensSecretIsShownOnceSignsInAndIsRefusedAfterItsRevocation() async throws {
+    @Test func `A token's secret is shown once, signs in, and is refused after its revocation`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: "\(scene.origin)/tokens")
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func aLinkAsksBeforeItSignsInOverAnotherSession() async throws {
+    @Test func `A link asks before it signs in over another session`() async throws {
         try await ConsoleScene.run { scene in
             let viewer = try await scene.token(.viewer, of: "default")
             try await scene.withPage(.operator) { page in
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The profile is changed in the form, the changes are shown first, and the device runs the new revision.
-    @Test func aChangeOfTheProfileReachesTheDevice() async throws {
+    @Test func `A change of the profile reaches the device`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: "\(scene.origin)/profiles/default/edit")

@@ -6,7 +6,7 @@ import Testing
 
 /// What an administrator does with many devices, with notices, and with the seal of the balance.
 @Suite("The fleet in the console", .serialized, .browser) struct ConsoleFleetTests {
-    @Test func searchingWhileTypingNarrowsTheListAndTheAddressKeepsIt() async throws {
+    @Test func `Searching while typing narrows the list, and the address keeps it`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: "\(scene.origin)/devices?test=true")
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func anActionOnSelectedDevicesAsksAndTellsTheResultOfEach() async throws {
+    @Test func `An action on selected devices asks and reports the result of each`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: "\(scene.origin)/devices?test=true&organization=harbor")
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Neither a click too many nor a list that has changed deletes a device.
-    @Test func deletingListedDevicesNeedsTheNumberTyped() async throws {
+    @Test func `Deleting listed devices needs the number typed`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: "\(scene.origin)/devices?test=true&organization=harbor")
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// The collector makes a balance of all devices; before, the seal claims nothing.
-    @Test func theSealIsGoodOnceABalanceOfRealDevicesIsMade() async throws {
+    @Test func `The seal is good once a balance of real devices is made`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 _ = try await scene.deployment.request("/balance", .POST)

@@ -7,7 +7,7 @@ import Testing
 
 /// Whatever a device sends stays text, and keeps the layout.
 @Suite("Hostile data in the console", .serialized, .browser(limit: .seconds(900))) struct ConsoleHostileDataTests {
-    @Test func itStaysTextOnEveryPageThatShowsADevicesTexts() async throws {
+    @Test func `It stays text on every page that shows a device's texts`() async throws {
         try await ConsoleScene.run { scene in
             let device = try await HostileDevice.report(to: scene.deployment)
             let reported = try await Program.agent.run(

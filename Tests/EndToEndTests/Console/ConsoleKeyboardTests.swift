@@ -5,7 +5,7 @@ import Testing
 
 /// The five commonest tasks without a mouse.
 @Suite("The console by keyboard", .serialized, .browser) struct ConsoleKeyboardTests {
-    @Test func signingInFindingADeviceCommandingItReadingItsLogsAndTheNotices() async throws {
+    @Test func `Signing in, finding a device, commanding it, reading its logs and the notices`() async throws {
         try await ConsoleScene.run { scene in
             let token = try await scene.token(.operator, of: "default")
             try await Browser.current.withPage { page in

@@ -9,7 +9,7 @@ import Testing
         "document.getElementById('fault').dataset.fault === '\(name)'"
     }
 
-    @Test func aLivePartSaysWhatItFollowsAndHowOldItIs() async throws {
+    @Test func `A live part says what it follows and how old it is`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage(.viewer) { page in
                 try await page.navigate(to: scene.origin)
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func allPartsOfHomeFollowWhatHappens() async throws {
+    @Test func `All parts of home follow what happens`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: scene.origin)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func anEndedSessionIsSaidWithTheWayToSignIn() async throws {
+    @Test func `An ended session is reported with the way to sign in`() async throws {
         try await ConsoleScene.run { scene in
             let token = try await scene.token(.viewer, of: nil)
             try await Browser.current.withPage { page in
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aLostConnectionIsSaidUntilTheCollectorIsBack() async throws {
+    @Test func `A lost connection is reported until the collector is back`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 try await page.navigate(to: scene.origin)

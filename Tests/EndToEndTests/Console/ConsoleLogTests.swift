@@ -5,7 +5,7 @@ import Testing
 
 /// The way of a support engineer: request logs of a device, read them, download and delete them.
 @Suite("Logs in the console", .serialized, .browser) struct ConsoleLogTests {
-    @Test func logsAreRequestedReadFollowedDownloadedAndDeletedAfterAQuestion() async throws {
+    @Test func `Logs are requested, read, followed, downloaded and deleted after a question`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.deployment.log("warning", "the hinge squeaks")
             try await scene.withPage(.operator, of: "default") { page in
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func newLinesAppearForWhoFollows() async throws {
+    @Test func `New lines appear for a follower`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage(.viewer, of: "default") { page in
                 try await page.navigate(to: "\(scene.origin)/logs/view?device=\(scene.device)")

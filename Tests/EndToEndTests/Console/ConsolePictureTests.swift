@@ -8,7 +8,7 @@ import Testing
     "Pictures of the console", .serialized, .browser(limit: .seconds(1800)),
     .enabled(if: ProcessInfo.processInfo.environment["WS1_PICTURES"] != nil))
 struct ConsolePictureTests {
-    @Test func eachPageInEachSizeLightAndDark() async throws {
+    @Test func `Each page is pictured in each size, light and dark`() async throws {
         let directory = URL(fileURLWithPath: ProcessInfo.processInfo.environment["WS1_PICTURES"] ?? "pictures")
         try await ConsoleScene.run(simulated: 40) { scene in
             try await scene.withPage { page in

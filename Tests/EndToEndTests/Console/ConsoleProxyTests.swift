@@ -7,7 +7,7 @@ import Testing
 
 /// The console under a path of another server.
 @Suite("The console behind a reverse proxy", .serialized, .browser) struct ConsoleProxyTests {
-    @Test func everyLinkFormScriptAndLivePartStaysBelowThePath() async throws {
+    @Test func `Every link, form, script and live part stays below the path`() async throws {
         try await ConsoleScene.run { scene in
             let token = try await scene.token(.administrator, of: nil)
             try await ReverseProxy.serving(scene.deployment) { origin in

@@ -32,7 +32,7 @@ import Testing
     /// Pages about one thing that the scene does not have.
     private static let missing: Set = ["/jobs/{job}"]
 
-    @Test func anAdministratorFindsNoFaultOnAnyPage() async throws {
+    @Test func `An administrator finds no fault on any page`() async throws {
         try await ConsoleScene.run { scene in
             try await scene.withPage { page in
                 for (pattern, address) in try Self.addresses(scene) {
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// A role that may not see a page hears so, and no link leads there. Nobody sees another organization's data.
-    @Test(arguments: ConsoleScene.Role.allCases) func aRoleOfAnOrganizationSeesItsOwn(role: ConsoleScene.Role)
+    @Test(arguments: ConsoleScene.Role.allCases) func `A role of an organization sees its own`(role: ConsoleScene.Role)
         async throws
     {
         try await ConsoleScene.run { scene in
@@ -82,7 +82,7 @@ import Testing
     }
 
     /// Everything is there to read when scripts are off: the charts are tables.
-    @Test func withoutScriptsEveryPageCanBeRead() async throws {
+    @Test func `Without scripts, every page can be read`() async throws {
         try await ConsoleScene.run { scene in
             let token = try await scene.token(.administrator, of: nil)
             try await Browser.current.withPage { page in

@@ -30,7 +30,9 @@ import WireModel
             detail: detail)
     }
 
-    @Test func withoutAnAgentItIsTryAgainLaterAndSaysWhatElseThereIs() async throws {
+    @Test func `Without an agent the exit code is try again later, and the message says what else there is`()
+        async throws
+    {
         let nobody = try await run()
         #expect(
             nobody.status == 75 && nobody.errors.contains("no agent runs in \(folder.path)")
@@ -44,7 +46,7 @@ import WireModel
         #expect(try await ProgramRun.ws1log(["send"]).status == 64)
     }
 
-    @Test func whatIsAskedForIsWhatTheFilterSays() async throws {
+    @Test func `What is asked for is what the filter says`() async throws {
         let upload = upload(.underWay)
         let agent = try ScriptedAgent(folder.path) { _, _ in .uploads([upload]) }
         let run = try await run(
@@ -65,7 +67,7 @@ import WireModel
     }
 
     /// Mostly there are no other verbose lines.
-    @Test func theLevelVerboseMeansTheLinesOfTheRingToo() async throws {
+    @Test func `The level verbose means the lines of the ring, too`() async throws {
         let upload = upload(.underWay)
         let agent = try ScriptedAgent(folder.path) { _, _ in .uploads([upload]) }
         let table: [(arguments: [String], ring: Bool)] = [
@@ -77,7 +79,7 @@ import WireModel
         }
     }
 
-    @Test func aNetworkThatIsNotAllowedIsTryAgainLaterWithTheReason() async throws {
+    @Test func `A network that is not allowed is try again later, with the reason`() async throws {
         let agent = try ScriptedAgent(folder.path) { _, _ in
             .failure("network-not-allowed", "logs may not be sent now: the network is cellular", exitCode: 75)
         }
@@ -86,7 +88,7 @@ import WireModel
         #expect(agent.requests.count == 1)
     }
 
-    @Test func waitingFollowsUntilTheCollectorHasAll() async throws {
+    @Test func `Waiting follows until the collector has all`() async throws {
         let steps = [
             upload(.underWay), upload(.underWay, detail: "the network is cellular"), upload(.underWay, sent: 2),
             upload(.done, sent: 4),
@@ -101,7 +103,7 @@ import WireModel
         #expect(try JSONDecoder().decode([LogUploadReport].self, from: json.output) == [steps[3]])
     }
 
-    @Test func whatWillNeverArriveFailsWithTheReason() async throws {
+    @Test func `What will never arrive fails with the reason`() async throws {
         let failed = upload(.failed, detail: "log-quota-exceeded")
         let (begun, id) = (upload(.underWay), id)
         do {
@@ -117,7 +119,7 @@ import WireModel
         #expect(agent.requests.last?.logUploads.ids == [id.data])
     }
 
-    @Test func anAgentThatEndsMeanwhileIsTryAgainLater() async throws {
+    @Test func `An agent that ends meanwhile is try again later`() async throws {
         let begun = upload(.underWay)
         let agent = try ScriptedAgent(folder.path) { _, count in count == 0 ? .uploads([begun]) : .silence }
         let run = try await run("--wait")
@@ -125,7 +127,7 @@ import WireModel
         #expect(agent.requests.count == 2)
     }
 
-    @Test func noLineIsNothingToSend() async throws {
+    @Test func `No line is nothing to send`() async throws {
         let agent = try ScriptedAgent(folder.path) { _, _ in .uploads([]) }
         let run = try await run("--wait")
         #expect(run.status == 0 && run.text.contains("no line matches"), "\(run)")

@@ -20,7 +20,7 @@ import WireModel
             "c a\u{FFFD}\u{FFFD}b\u{FFFD}\u{FFFD}\u{FFFD}"
         ),
     ])
-    func messagesAreEscaped(_ message: String, _ expected: String) {
+    func `Messages are escaped`(_ message: String, _ expected: String) {
         #expect(body(message) == expected)
     }
 
@@ -29,18 +29,18 @@ import WireModel
         (String(repeating: "x", count: 200), String(repeating: "x", count: 128) + " m"),
         (String(repeating: "x", count: 127) + "ü", String(repeating: "x", count: 127) + " m"),
     ])
-    func categoriesHaveNoSpaceAndABound(_ category: String, _ expected: String) {
+    func `Categories have no space and a bound`(_ category: String, _ expected: String) {
         #expect(body("m", category: category) == expected)
     }
 
-    @Test func fieldsSplitAtSpaceAndEqualSign() {
+    @Test func `Fields split at space and equal sign`() {
         #expect(
             body("m", fields: [("n\n", "\t\\"), ("a b", "c=d"), ("", "")])
                 == "c m\t= a\\u{20}b=c\\u{3D}d n\\n=\\t\\\\")
     }
 
     @Test(arguments: 0..<32)
-    func everyControlByteIsEscapedAtEveryPlace(_ byte: UInt8) {
+    func `Every control byte is escaped at every place`(_ byte: UInt8) {
         for place in 0..<20 {
             var text = [UInt8](repeating: UInt8(ascii: "x"), count: 20)
             text[place] = byte
@@ -50,7 +50,7 @@ import WireModel
         }
     }
 
-    @Test func aLineThatJustFitsIsWhole() {
+    @Test func `A line that just fits is whole`() {
         let message = String(repeating: "m", count: LineBody.maximumBytes - 2)
         #expect(body(message) == "c " + message)
         let cut = body(message + "m")
@@ -59,7 +59,7 @@ import WireModel
     }
 
     @Test(arguments: ["m", "ü", "€", "😀", "\n", "\u{1B}", "m😀\u{1}"], 0..<8)
-    func aLongLineIsCutBetweenCharactersAndSaysHowMuch(_ unit: String, _ offset: Int) throws {
+    func `A long line is cut between characters and says how much is missing`(_ unit: String, _ offset: Int) throws {
         let text = String(repeating: "x", count: offset) + String(repeating: unit, count: 70_000)
         let whole = LineFields(category: "c", message: text, fields: [.init(key: "k", value: unit)]).wholeBody
         let cut = body(text, fields: [("k", unit)])

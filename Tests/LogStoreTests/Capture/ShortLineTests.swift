@@ -17,7 +17,7 @@ import Testing
         ).body
     }
 
-    @Test func takesWhatNeedsNoEscape() throws {
+    @Test func `It accepts what needs no escape`() throws {
         let body = try #require(
             short("app.network", "request done", ["host": "collector.example", "attempt": "2", "": "", "größe": "€"]))
         #expect(
@@ -37,11 +37,11 @@ import Testing
         ("c", String(repeating: "m", count: 1021), ["k": "v"]),
         ("c", "m", Dictionary(uniqueKeysWithValues: (0..<17).map { ("k\($0)", "v") })),
     ])
-    func leavesTheRest(category: String, message: String, fields: [String: String]) {
+    func `Leaves the rest`(category: String, message: String, fields: [String: String]) {
         #expect(short(category, message, fields) == nil)
     }
 
-    @Test func isTheLongWaysBytesOrNothing() {
+    @Test func `It gives the same bytes as the long way, or nothing`() {
         var random = SystemRandomNumberGenerator()
         let letters = ["a", "b", "\u{61}\u{308}", "ä", "z", "0", "é", "€", "😀", ".", " ", "=", "\\", "\n", "\u{7F}"]
         func text(_ most: Int, _ kinds: Int) -> String {

@@ -12,7 +12,7 @@ import WireModel
 
     /// A line of 84 bytes needs 100.
     @Test(arguments: [(LogLevel.verbose, 50), (.information, 75), (.warning, 100), (.error, 112)])
-    func theLessSevereAreRefusedFirst(_ level: LogLevel, _ taken: Int) {
+    func `The less severe are refused first`(_ level: LogLevel, _ taken: Int) {
         var lines = WaitingLines(limits: WaitingLimits(bytes: 10_000))
         for _ in 0..<taken { #expect(add(&lines, level) != .refused) }
         #expect(add(&lines, level) == .refused && lines.refused[level] == 1)
@@ -20,7 +20,7 @@ import WireModel
         if level > .error { #expect(add(&lines, .error) != .refused) }
     }
 
-    @Test func theWriterIsWokenByTheFirstLineAndWhenMuchWaits() {
+    @Test func `The writer is woken by the first line and when much waits`() {
         var lines = WaitingLines(limits: WaitingLimits(bytes: 8 << 20))
         #expect(add(&lines, .information) == .takenFirst(1))
         #expect(add(&lines, .information) == .taken(2))
@@ -34,7 +34,7 @@ import WireModel
         #expect(add(&lines, .information) == .takenFirst(10_002))
     }
 
-    @Test func afterTheEndNothingIsTaken() {
+    @Test func `After the end, nothing is accepted`() {
         var lines = WaitingLines(limits: WaitingLimits(bytes: 8 << 20))
         lines.close()
         #expect(add(&lines, .error) == .refused)

@@ -8,7 +8,7 @@ import WireModel
 /// Whatever the store and the filter: the chunks, one after the other, are the lines a naive reader gets.
 @Suite struct ChunkEqualityTests {
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
-    func chunksAreTheLinesOfANaiveReader(_ seed: UInt64) throws {
+    func `Chunks are the lines of a naive reader`(_ seed: UInt64) throws {
         var random = try RandomStore(seed: seed)
         for _ in 0..<3 {
             let (filter, kinds) = (random.filter(), random.kinds())
@@ -20,7 +20,7 @@ import WireModel
     }
 
     /// Two exactly full segments and a small one: three chunks, each a segment as it is.
-    @Test func fullSegmentsAreChunksAsTheyAre() throws {
+    @Test func `Full segments are chunks as they are`() throws {
         let store = try TemporaryStore()
         var log = SampleLog(seed: 1)
         for ordinal in 1...3 as ClosedRange<UInt64> {
@@ -44,7 +44,7 @@ import WireModel
         #expect(plan.chunks.allSatisfy { $0.storedDigest != nil })
     }
 
-    @Test func anEmptyLogHasNoChunks() async throws {
+    @Test func `An empty log has no chunks`() async throws {
         let store = try TemporaryStore()
         #expect(try check(store, LogFilter(), [.application], maximumBytes: LogLimits.chunkBytes).chunks.isEmpty)
         try store.write([], SegmentName(ordinal: 1, kind: .application).file(.text))

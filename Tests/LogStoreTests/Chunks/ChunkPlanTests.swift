@@ -42,7 +42,9 @@ import WireModel
     /// What an upload that goes on after a restart needs: the same bytes, though the active segment grew and was sealed
     /// meanwhile.
     @Test(arguments: [LogFilter(), LogFilter(level: .warning)], [ChunkReader.Form.plain, .gzip])
-    func aPlanGivesTheSameBytesAfterItsSegmentsWereSealed(_ filter: LogFilter, _ form: ChunkReader.Form) throws {
+    func `A plan gives the same bytes after its segments were sealed`(_ filter: LogFilter, _ form: ChunkReader.Form)
+        throws
+    {
         let plan = try plan(filter, maximumBytes: 150_000)
         let before = try bytes(plan, form)
         var log = SampleLog(seed: 5)
@@ -86,13 +88,13 @@ import WireModel
         return try #require(Int(line.dropFirst(7)))
     }
 
-    @Test func linesWrittenAfterThePlanAreNotPartOfIt() throws {
+    @Test func `Lines written after the plan are not part of it`() throws {
         let plan = try plan()
         try store.write(activeText + Array("2026-11-21T23:51:28.123456Z I 2009999 - later\n".utf8), active.file(.text))
         #expect(try bytes(plan, .plain).reduce(Data(), +) == Data(text + activeText))
     }
 
-    @Test func aRemovedSegmentIsReportedAsGone() throws {
+    @Test func `A removed segment is reported as gone`() throws {
         let plan = try plan(maximumBytes: 220_000)
         #expect(plan.chunks.count == 2)
         for file in [sealed.file(.index), sealed.file(.sealed)] { try store.directory.remove(file) }
@@ -104,7 +106,7 @@ import WireModel
         _ = try reader.write(plan.chunks[1], as: .gzip, to: &sink)
     }
 
-    @Test func linesThatChangedOnDiskAreDamaged() throws {
+    @Test func `Lines that changed on disk are damaged`() throws {
         let plan = try plan(maximumBytes: 220_000)
         var stored = try store.read(sealed.file(.sealed))
         stored[stored.count / 2] ^= 0x10
@@ -130,7 +132,7 @@ import WireModel
 
     /// A lost index costs nothing: the lines show it.
     @Test(arguments: [true, false])
-    func aLostOrDamagedIndexIsMadeAnewInMemory(_ isLost: Bool) throws {
+    func `A lost or damaged index is made anew in memory`(_ isLost: Bool) throws {
         if isLost {
             try store.directory.remove(sealed.file(.index))
         } else {
@@ -139,7 +141,7 @@ import WireModel
         #expect(try bytes(try plan(), .plain).reduce(Data(), +) == Data(text + activeText))
     }
 
-    @Test func theTypesOfLogsAreNotMixedInAChunk() throws {
+    @Test func `The types of logs are not mixed in a chunk`() throws {
         var log = SampleLog(seed: 6)
         try store.seal(SegmentName(ordinal: 3, kind: .crash), log.segment(3, bytes: 1_000))
         try store.seal(SegmentName(ordinal: 4, kind: .ring), log.segment(4, bytes: 1_000))
@@ -149,7 +151,7 @@ import WireModel
             try ChunkPlan(snapshot, problems: &problems).chunks.map(\.type) == [.application, .crash, .application])
     }
 
-    @Test func chunksAreReadInOrderAndNamed() async throws {
+    @Test func `Chunks are read in order and named`() async throws {
         let chunks = LogChunks(
             try plan(maximumBytes: 220_000), in: store.directory,
             name: ChunkName(application: "Kiosk App", device: "../dev/7"), form: .gzip
@@ -167,7 +169,7 @@ import WireModel
     }
 
     /// A file is copied inside the kernel; what arrives is the same.
-    @Test func chunksWrittenToFilesAreTheSame() throws {
+    @Test func `Chunks written to files are the same`() throws {
         let plan = try plan(maximumBytes: 220_000)
         let expected = try bytes(plan, .gzip)
         let reader = try ChunkReader(plan, in: store.directory)
@@ -182,7 +184,7 @@ import WireModel
     @Test(arguments: [
         (1, 9, "a-b-crash-19700101T000000Z-1of9.log"), (7, 12, "a-b-crash-19700101T000000Z-07of12.log"),
     ])
-    func numbersArePaddedSoThatNamesSort(_ number: Int, _ count: Int, _ name: String) {
+    func `Numbers are padded so that names sort`(_ number: Int, _ count: Int, _ name: String) {
         #expect(
             ChunkName(application: "a", device: "b").file(
                 number, of: count, type: .crash, earliest: 0, isCompressed: false) == name)
@@ -191,7 +193,7 @@ import WireModel
     @Test(arguments: [
         "", ".hidden", "-rf", "a/b", "a\u{0}b", "Gerät", String(repeating: "x", count: 300), "con:", "a b",
     ])
-    func namesAreSafe(_ given: String) {
+    func `Chunk names are safe`(_ given: String) {
         let name = ChunkName(application: given, device: given).file(
             1, of: 1, type: .crash, earliest: 0, isCompressed: true)
         #expect(name.utf8.count <= 255)

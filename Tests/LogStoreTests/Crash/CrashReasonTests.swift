@@ -32,7 +32,7 @@ import Testing
             (session(), nil, [], "a", .unknown),
             (session(), "no headline", [], "a", .unknown),
         ] as [(SessionRecord, String?, [String], String, CrashReason)])
-    func theBestWitnessIsTaken(
+    func `The best witness is believed`(
         _ session: SessionRecord, _ backtrace: String?, _ kernel: [String], _ boot: String, _ expected: CrashReason
     ) {
         #expect(CrashReason(session, backtrace: backtrace, kernelLines: kernel, bootID: boot) == expected)
@@ -45,11 +45,11 @@ import Testing
         ("Out of memory: Killed process 421 (kiosk)", false),
         ("kiosk[421]: segfault at 0", false), ("usb 1-1: new device 42", false),
     ])
-    func theKernelTellsOfOneProcess(_ message: String, _ expected: Bool) {
+    func `A kernel message is about one process`(_ message: String, _ expected: Bool) {
         #expect(KernelLog.reports(message, of: 42) == expected)
     }
 
-    @Test func aRecordOfTheKernelsLogIsItsMessage() {
+    @Test func `A record of the kernel's log is its message`() {
         #expect(KernelLog.message(of: "6,339,5140900,-;NET: Registered; x\n SUBSYSTEM=net\n") == "NET: Registered; x")
         #expect(KernelLog.message(of: "broken") == nil)
     }
@@ -60,11 +60,11 @@ import Testing
             ("enable=no,output-to=/var/bt", nil),
             ("enable=yes", nil), ("enable=yes,output-to=stderr", nil), ("", nil), (nil, nil),
         ] as [(String?, String?)])
-    func whereTheBacktracerWritesIsRead(_ environment: String?, _ expected: String?) {
+    func `The place where the backtracer writes is read`(_ environment: String?, _ expected: String?) {
         #expect(Backtraces.path(from: environment) == expected)
     }
 
-    @Test func aSessionIsReadBack() {
+    @Test func `A session is read back`() {
         var session = SessionRecord(
             application: "kiosk\nevil", version: "1.2 beta", process: 42, bootID: "b", started: 7,
             backtraces: "/var/b t")
@@ -77,7 +77,7 @@ import Testing
         #expect(SessionRecord(reading: text) == session)
     }
 
-    @Test func aSessionThatIsCutAnywhereIsReadAsFarAsItGoesOrNotAtAll() {
+    @Test func `A session that is cut anywhere is read as far as it goes or not at all`() {
         let session = SessionRecord(
             application: "kiosk", version: "1", process: 42, bootID: "b", started: 7, backtraces: "/b")
         let text = session.text + SessionRecord.segmentLine(3) + SessionRecord.segmentLine(12)

@@ -43,7 +43,7 @@ import WireModel
         return text.split(separator: "\n").map(String.init)
     }
 
-    @Test func aSessionThatRunsOrClosedIsNoCrash() throws {
+    @Test func `A session that runs or closed is no crash`() throws {
         let marker = try SessionMarker(record(), in: store)
         #expect(try reporter().reportAll() == 0)
         marker.close()
@@ -51,7 +51,7 @@ import WireModel
         #expect(try !store.names().contains { $0.hasSuffix(SessionMarker.suffix) })
     }
 
-    @Test func aCrashIsToldOnceWithItsReasonItsBacktraceAndItsLastLines() throws {
+    @Test func `A crash is reported once with its reason, its backtrace and its last lines`() throws {
         let backtraces = directory.appending(path: "backtraces")
         try FileManager.default.createDirectory(at: backtraces, withIntermediateDirectories: false)
         try "\n*** Program crashed: Bad pointer dereference at 0x10 ***\n\nThread 0 crashed:\n".write(
@@ -86,7 +86,7 @@ import WireModel
         #expect(try !store.names().contains { $0.hasSuffix(SessionMarker.suffix) })
     }
 
-    @Test func aCrashWhileTheCrashIsReportedDoesNotTellItTwice() throws {
+    @Test func `A crash while the crash is reported does not report it twice`() throws {
         let ordinal = try SessionMarker(record(), in: store).ordinal
         let marker = try Data(contentsOf: URL(filePath: store.path(SessionMarker.name(ordinal))))
         #expect(try reporter().reportAll() == 1)
@@ -97,19 +97,19 @@ import WireModel
         #expect(try crashLines(ordinal) == reported)
     }
 
-    @Test func anotherBootSaysThatTheMachineWentDown() throws {
+    @Test func `Another boot says that the machine went down`() throws {
         let ordinal = try SessionMarker(record(), in: store).ordinal
         #expect(try reporter(boot: "c").reportAll() == 1)
         #expect(try crashLines(ordinal).first?.contains("the machine went down") == true)
     }
 
-    @Test func aMarkerWithoutContentIsRemoved() throws {
+    @Test func `A marker without content is removed`() throws {
         try Data().write(to: URL(filePath: store.path(SessionMarker.name(7))))
         #expect(try reporter().reportAll() == 0)
         #expect(try store.names().filter { $0.hasSuffix(SessionMarker.suffix) } == [])
     }
 
-    @Test func aStoreThatClosesLeavesNoSession() async throws {
+    @Test func `A store that closes leaves no session`() async throws {
         let opened = try LogStore(.init(directory: store.path, applicationName: "kiosk"))
         opened.error("something")
         #expect(try store.names().contains { $0.hasSuffix(SessionMarker.suffix) })
@@ -117,7 +117,7 @@ import WireModel
         #expect(try !store.names().contains { $0.hasSuffix(SessionMarker.suffix) })
     }
 
-    @Test func whoOpensTheStoreNextTellsOfTheCrash() async throws {
+    @Test func `Whoever opens the store next reports the crash`() async throws {
         let ordinal = try SessionMarker(record(), in: store).ordinal
         let opened = try LogStore(.init(directory: store.path, applicationName: "kiosk"))
         await opened.crashesReported()

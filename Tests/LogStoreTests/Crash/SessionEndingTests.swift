@@ -33,14 +33,14 @@ import Testing
         ("exited", "70", "exit-code", "kiosk exited with status 70 without closing its log"),
         ("killed", "KILL", "oom-kill", "kiosk killed by the kernel for want of memory"),
     ])
-    func theCrashTellsHowItEnded(code: String, status: String, result: String, reason: String) throws {
+    func `The crash says how it ended`(code: String, status: String, result: String, reason: String) throws {
         _ = try marker()
         #expect(try record(code, status, result))
         #expect(try reasons() == [reason])
         #expect(try !record(code, status, result), "told, there is nothing to note any more")
     }
 
-    @Test func onlyTheNewestEndThatNobodyHasNotedIsMeant() throws {
+    @Test func `Only the newest end that nobody has recorded is meant`() throws {
         _ = try marker()
         #expect(try record("exited", "1"))
         _ = try marker()
@@ -50,7 +50,7 @@ import Testing
             try reasons() == ["kiosk exited with status 1 without closing its log", "kiosk ended by signal ABRT"])
     }
 
-    @Test func whoRunsAnotherProgramAndAnotherBootAreLeftAlone() throws {
+    @Test func `Running programs, other programs and other boots are left alone`() throws {
         let running = try marker()
         _ = try marker("other")
         _ = try marker(boot: "a")
@@ -62,7 +62,7 @@ import Testing
         #expect(!reasons.contains { $0.contains("signal KILL") })
     }
 
-    @Test func aLineThatWasCutOffDoesNotTakeTheEndWithIt() throws {
+    @Test func `A line that was cut off does not hide the end`() throws {
         var marker: SessionMarker? = try marker()
         let path = temporary.directory.path(SessionMarker.name(try #require(marker?.ordinal)))
         marker = nil
@@ -74,7 +74,7 @@ import Testing
         #expect(try reasons() == ["kiosk ended by signal BUS"])
     }
 
-    @Test func withoutAStoreThereIsNothingToNote() throws {
+    @Test func `Without a store, there is nothing to record`() throws {
         let nowhere = StoreDirectory(path: temporary.directory.path("none"))
         #expect(
             try !SessionEnding.record(code: "killed", status: "KILL", result: "", application: "kiosk", in: nowhere))

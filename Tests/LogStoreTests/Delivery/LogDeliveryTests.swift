@@ -20,7 +20,8 @@ import WireModel
 
     private func written() throws -> WrittenLog { try WrittenLog(temporary.directory) }
 
-    @Test func everyLevelIsInTheFileWhenTheCallReturnsBehindWhatWasLoggedBefore() async throws {
+    @Test func `When the call returns, a line of any level is in the file behind what was logged before`() async throws
+    {
         let store = try LogStore(configuration { $0.level = .verbose })
         store.information("before")
         let delivery = store.deliver([
@@ -33,7 +34,7 @@ import WireModel
         await store.close()
     }
 
-    @Test func whatIsLessSevereThanTheLevelIsSaid() async throws {
+    @Test func `What is less severe than the level is reported`() async throws {
         let entries = LogLevel.allCases.map { LogEntry($0, $0.name) }
         let store = try LogStore(configuration { $0.level = .warning })
         let kept = store.deliver(entries)
@@ -49,7 +50,7 @@ import WireModel
         await bare.close()
     }
 
-    @Test func whatCannotBeWrittenIsSaidWithItsReasonAndCounted() async throws {
+    @Test func `What cannot be written is reported with its reason and counted`() async throws {
         try temporary.write([], "file")
         let store = try LogStore(
             LogStore.Configuration(directory: temporary.directory.path("file/logs"), applicationName: "test"))
@@ -60,7 +61,7 @@ import WireModel
         await store.close()
     }
 
-    @Test func aStoreThatIsClosedTakesNothing() async throws {
+    @Test func `A store that is closed accepts nothing`() async throws {
         let store = try LogStore(configuration())
         await store.close()
         let delivery = store.deliver([LogEntry(.error, "late")])
@@ -68,7 +69,7 @@ import WireModel
         #expect(try written().lines.isEmpty)
     }
 
-    @Test func whatIsScrubbedIsNotWrittenAndALongLineSaysHowMuchWasLeftOut() async throws {
+    @Test func `What is scrubbed is not written, and a long line says how much was left out`() async throws {
         let scrubbing = LogScrubbing(values: ["secret"], patterns: [])
         let store = try LogStore(configuration { $0.scrubbing = scrubbing })
         let visitor = try LogVisitor(configuration { $0.scrubbing = scrubbing })
@@ -97,7 +98,7 @@ import WireModel
 
     // MARK: Without a store that is open
 
-    @Test func visitorsGoOnInOneSegment() async throws {
+    @Test func `Visitors go on in one segment`() async throws {
         for number in 1...20 {
             let delivery = try LogVisitor(configuration()).deliver([
                 LogEntry(.information, "\(number)"), LogEntry(.verbose, "r\(number)"),
@@ -115,7 +116,7 @@ import WireModel
         #expect(try temporary.files.filter { $0.hasSuffix(".session") }.isEmpty)
     }
 
-    @Test func linesOfAnotherProgramGoIntoSegmentsOfItsOwn() async throws {
+    @Test func `Lines of another program go into segments of its own`() async throws {
         var configuration = configuration()
         configuration.applicationIdentifier = "own"
         let store = try LogStore(configuration)
@@ -144,7 +145,7 @@ import WireModel
         #expect(try store.fetchSDKLogChunks(device: "d", application: "other").count == 1)
     }
 
-    @Test func visitorsAtTheSameTimeHaveSegmentsOfTheirOwn() throws {
+    @Test func `Visitors at the same time have segments of their own`() throws {
         let visitors = try (0..<3).map { _ in try LogVisitor(configuration()) }
         for round in 0..<5 {
             for (number, visitor) in visitors.enumerated() {
@@ -156,7 +157,7 @@ import WireModel
         #expect(Set(log.lines.map(\.number)).count == 15)
     }
 
-    @Test func aTextThatIsTornForeignOrOfACrashedSessionIsLeftAlone() throws {
+    @Test func `A text that is torn, foreign or of a crashed session is left alone`() throws {
         func name(_ ordinal: UInt64) -> SegmentName { SegmentName(ordinal: ordinal, kind: .application) }
         let time = Timestamp.text(1_700_000_000_000_000)
         func line(_ number: Int, _ message: String = "m") -> String { "\(time) I \(number) c \(message)\n" }
@@ -180,7 +181,7 @@ import WireModel
         #expect(try String(decoding: temporary.read(mine.file(.text)), as: UTF8.self).split(separator: "\n").count == 2)
     }
 
-    @Test func aVisitorWithoutADirectoryMakesItAndWhereItCannotSaysSo() throws {
+    @Test func `A visitor without a directory makes it, and says so where it cannot`() throws {
         let nested = temporary.directory.path("a/b/logs")
         #expect(
             try LogVisitor(.init(directory: nested, applicationName: "t")).deliver([LogEntry(.error, "x")]).written == 1

@@ -13,13 +13,13 @@ import WireModel
         ],
         removing: [SegmentName(ordinal: 3, kind: .application), SegmentName(ordinal: 4, kind: .ring)])
 
-    @Test func itIsReadBack() throws {
+    @Test func `The state is read back`() throws {
         #expect(try StoreState(text: Self.state.text, path: "state") == Self.state)
         let empty = StoreState(epoch: .random(), next: 1)
         #expect(try StoreState(text: empty.text, path: "state") == empty)
     }
 
-    @Test func oneThatIsCutOrChangedIsDamaged() {
+    @Test func `A state that is cut or changed is damaged`() {
         let bytes = Array(Self.state.text.utf8)
         for end in bytes.indices {
             let error = #expect(throws: LogStoreError.self) {
@@ -36,7 +36,7 @@ import WireModel
         }
     }
 
-    @Test func aNewerOneIsRefusedByName() {
+    @Test func `A newer state is refused by name`() {
         let error = #expect(throws: LogStoreError.self) {
             _ = try StoreState(text: "ws1log-state 2\nanything\n", path: "state")
         }

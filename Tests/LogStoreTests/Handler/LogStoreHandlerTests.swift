@@ -7,7 +7,7 @@ import WireModel
 @Suite struct LogStoreHandlerTests {
     private struct Failure: Error {}
 
-    @Test func aLoggersLinesAreInTheStore() async throws {
+    @Test func `A logger's lines are in the store`() async throws {
         let temporary = try TemporaryStore()
         var configuration = LogStore.Configuration(directory: temporary.directory.path, applicationName: "test")
         (configuration.level, configuration.ringBytes) = (.verbose, 0)
@@ -32,7 +32,7 @@ import WireModel
             ])
     }
 
-    @Test func itsLevelIsTheStoresUntilItHasOne() async throws {
+    @Test func `Its level is the store's until it has one`() async throws {
         let temporary = try TemporaryStore()
         var configuration = LogStore.Configuration(directory: temporary.directory.path, applicationName: "test")
         configuration.ringBytes = 0
@@ -49,7 +49,7 @@ import WireModel
         #expect(try WrittenLog(temporary.directory).lines.map(\.message) == ["kept"])
     }
 
-    @Test func withARingEverythingIsCaptured() async throws {
+    @Test func `With a ring, everything is captured`() async throws {
         let temporary = try TemporaryStore()
         let store = try LogStore(LogStore.Configuration(directory: temporary.directory.path, applicationName: "test"))
         let logger = Logger(label: "l", factory: { LogStoreHandler(store: store, label: $0) })

@@ -21,27 +21,27 @@ import WireModel
         }
     }
 
-    @Test func withinTheLimitsNothingGoes() {
+    @Test func `Within the limits, nothing is removed`() {
         #expect(victims([segment(1, 60), segment(2, 40), segment(3, 50, ring: true)]).isEmpty)
         #expect(victims([]).isEmpty)
     }
 
-    @Test func theOldestGoUntilTheRestFits() {
+    @Test func `The oldest are removed until the rest fits`() {
         #expect(victims([segment(3, 40), segment(1, 40), segment(2, 40)]) == ["1 size-cap"])
         #expect(
             victims([segment(1, 40), segment(2, 40), segment(3, 101)]) == ["1 size-cap", "2 size-cap", "3 size-cap"])
     }
 
-    @Test func theRingHasALimitOfItsOwn() {
+    @Test func `The ring has a limit of its own`() {
         #expect(victims([segment(1, 30, ring: true), segment(2, 90), segment(3, 30, ring: true)]) == ["1 size-cap"])
     }
 
-    @Test func whatIsWrittenStaysAndCounts() {
+    @Test func `What is written stays and counts`() {
         #expect(
             victims([segment(1, 90, closed: false), segment(2, 20), segment(3, 20)]) == ["2 size-cap", "3 size-cap"])
     }
 
-    @Test func theOldGoByAge() {
+    @Test func `Old segments are removed by age`() {
         #expect(victims([segment(1, 1), segment(2, 1), segment(3, 1)], oldest: 25) == ["1 age-cap", "2 age-cap"])
         #expect(victims([segment(1, 60), segment(2, 60), segment(3, 60)], oldest: 15) == ["1 age-cap", "2 size-cap"])
     }

@@ -7,7 +7,7 @@ import WireModel
 
 /// Segments far smaller than a segment may be: a program that starts again and again, or seals every minute.
 @Suite struct SmallSegmentsTests {
-    @Test func smallSegmentsCountAsWhatTheyTakeOnTheDiskSoTheirNumberIsBounded() throws {
+    @Test func `Small segments count as what they use on the disk, so their number is bounded`() throws {
         let temporary = try TemporaryStore()
         let keeper = StoreKeeper(
             directory: temporary.directory, maximumBytes: 100_000, ringBytes: 20_000, maximumAge: 86_400_000_000)

@@ -27,7 +27,7 @@ import WireModel
         return (0..<64).map { _ in (0..<500).map { _ in String(generator.next(), radix: 36) }.joined() }
     }()
 
-    @Test func whatIsOverTheLimitIsCountedAndTheRestIsThere() async throws {
+    @Test func `What is over the limit is counted, and the rest is there`() async throws {
         let first = try store { ($0.maximumBytes, $0.ringBytes) = (6_000_000, 1_000_000) }
         let second = try store { ($0.maximumBytes, $0.ringBytes) = (6_000_000, 1_000_000) }
         var logged = LogLevelCounts()
@@ -51,7 +51,7 @@ import WireModel
         #expect(Set(log.lines.map(\.number)).count == log.lines.count)
     }
 
-    @Test func whatIsTooOldGoes() async throws {
+    @Test func `What is too old is removed`() async throws {
         let line = "2020-01-01T00:00:00.000000Z W 1000001 c old\n"
         try temporary.write(Array(line.utf8), SegmentName(ordinal: 1, kind: .application).file(.text))
         let store = try store()
@@ -61,7 +61,7 @@ import WireModel
     }
 
     @Test(arguments: [("E", LogLevel.error), ("I", .information), ("", .verbose)])
-    func aTornLineIsCutAndCounted(_ letter: String, _ level: LogLevel) async throws {
+    func `A torn line is cut and counted`(_ letter: String, _ level: LogLevel) async throws {
         let time = Timestamp.text(Int64(Date().timeIntervalSince1970) * 1_000_000)
         let text = "\(time) W 7000001 c whole\n" + (letter.isEmpty ? "2026-" : "\(time) \(letter) 7000002 c to")
         try temporary.write(Array(text.utf8), SegmentName(ordinal: 7, kind: .application).file(.text))
@@ -77,7 +77,7 @@ import WireModel
     }
 
     @Test(arguments: [nil, "", "ws1log-state 1\nepoch 00\n", "\u{0}\u{0}\u{0}"])
-    func aLostStateIsANewEpochWithOrdinalsAboveAll(_ content: String?) async throws {
+    func `A lost state is a new epoch with ordinals above all`(_ content: String?) async throws {
         let first = try store()
         for _ in 1...3 { first.information("before") }
         await first.close()
@@ -96,7 +96,7 @@ import WireModel
         #expect(try state().epoch != before.epoch)
     }
 
-    @Test func aStateThatWasSetBackGivesNoNumberAgain() async throws {
+    @Test func `A state that was set back gives no number again`() async throws {
         let first = try store()
         first.information("one")
         first.flush()
@@ -114,7 +114,7 @@ import WireModel
         #expect(segments.count == 3 && Set(segments).count == 3 && segments == segments.sorted())
     }
 
-    @Test func aNewerStateIsLeftAlone() async throws {
+    @Test func `A newer state is left alone`() async throws {
         try temporary.write(Array("ws1log-state 2\n".utf8), "state")
         let store = try store()
         store.error("no")
@@ -124,7 +124,7 @@ import WireModel
         #expect(try WrittenLog(temporary.directory).segments.isEmpty)
     }
 
-    @Test func whatWasAboutToBeRemovedIsRemovedAndCountedOnce() async throws {
+    @Test func `What was about to be removed is removed and counted once`() async throws {
         let first = try store()
         first.information("goes")
         await first.close()
@@ -137,7 +137,7 @@ import WireModel
         #expect(try self.state().dropped == [.deleted: LogLevelCounts(information: 1)])
     }
 
-    @Test func unfinishedFilesOfTheDeadAreRemovedAndThoseOfTheLivingStay() async throws {
+    @Test func `Unfinished files of the dead are removed, and those of the living stay`() async throws {
         let living = SegmentName(ordinal: 5, kind: .application)
         try temporary.write([], living.file(.text))
         let descriptor = open(temporary.directory.path(living, .text), O_RDONLY | O_CLOEXEC)
@@ -150,7 +150,7 @@ import WireModel
         #expect(try temporary.files.filter { $0.hasSuffix(".partial") } == ["0000000005-application.log.gz.partial"])
     }
 
-    @Test func aDirectoryThatVanishesIsMadeAnewAndWhatWasInItIsCounted() async throws {
+    @Test func `A directory that vanishes is made anew, and what was in it is counted`() async throws {
         let store = try store { $0.ringBytes = 0 }
         store.error("gone")
         // Moved away first, in one step: the store's own thread may be making a file in it.
@@ -165,7 +165,7 @@ import WireModel
         #expect(try state().dropped == [.deleted: LogLevelCounts(error: 1)])
     }
 
-    @Test func aDirectoryThatCannotBeMadeStopsNobody() async throws {
+    @Test func `A directory that cannot be made stops nobody`() async throws {
         try temporary.write([], "file")
         let store = try LogStore(
             LogStore.Configuration(directory: temporary.directory.path("file/logs"), applicationName: "test"))

@@ -22,7 +22,7 @@ import WireModel
         ("abcabd", ["abcabc", "abd", "bc"], "a#"), ("über-Größe", ["Größe"], "über-#"), ("a\nb\t=c", ["\nb\t="], "a#c"),
         ("x", ["x", "x"], "#"),
     ])
-    func valuesAreReplaced(_ text: String, _ values: [String], _ expected: String) throws {
+    func `Values are replaced`(_ text: String, _ values: [String], _ expected: String) throws {
         #expect(try scrubbed(text, values: values) == expected)
     }
 
@@ -38,15 +38,15 @@ import WireModel
         ("abbbb", "ab{2,}", "#"),
         ("a{", #"a\{"#, "#"), ("12:34", #"\d+?:\d+?"#, "#4"), ("key", "()key", "#"), ("kkk", "(k|){3}", "#"),
     ])
-    func patternsAreReplaced(_ text: String, _ pattern: String, _ expected: String) throws {
+    func `Patterns are replaced`(_ text: String, _ pattern: String, _ expected: String) throws {
         #expect(try scrubbed(text, patterns: [pattern]) == expected)
     }
 
-    @Test func valuesAndPatternsAreLookedForInTheTextAsItCame() throws {
+    @Test func `Values and patterns are looked for in the text as it came`() throws {
         #expect(try scrubbed("key=abcdef!", values: ["cdef"], patterns: ["key=[a-d]+"]) == "#!")
     }
 
-    @Test func randomPatternsMatchAsTheyDoElsewhere() throws {
+    @Test func `Random patterns match as they do elsewhere`() throws {
         var generator = SplitMix64(seed: 7)
         let atoms = ["a", "b", "ab", ".", "[ab]", "[^a]", "\\w", "\\d", "(?:a|b)", "(a|ab)", "\\b", "c"]
         let counts = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,3}", "{0,2}?"]
@@ -75,7 +75,7 @@ import WireModel
         #expect(compared > 500)
     }
 
-    @Test func fieldsAreScrubbedByKeyByValueAndAsAPair() throws {
+    @Test func `Fields are scrubbed by key, by value and as a pair`() throws {
         let scrubber = try #require(
             try LineScrubber(LogScrubbing(values: ["tok"], patterns: [#"password=\S+"#, #"^\d{6}$"#])))
         var line = LineFields(
@@ -96,7 +96,7 @@ import WireModel
     @Test(arguments: [
         "(a*)*b", "(a|a)*b", "(a|aa)+$", "(.*)(.*)(.*)(.*)x", "(a{0,40}){40}b", "a.*b|a", "((a?){30}){30}b",
     ])
-    func hostilePatternsTakeABoundedEffortAndLetNothingPass(_ pattern: String) throws {
+    func `Hostile patterns cost a bounded effort and let nothing pass`(_ pattern: String) throws {
         let program = ScrubProgram(try ScrubPatternSyntax.parse(pattern))
         var text = String(repeating: "a", count: 8192)
         text.withUTF8 { bytes in
@@ -108,7 +108,7 @@ import WireModel
         }
     }
 
-    @Test func aTextLongerThanIsLookedAtShowsNothingOfWhatIsScrubbed() throws {
+    @Test func `A text longer than the searched length shows nothing of what is scrubbed`() throws {
         let secret = "s3cret-0123456789"
         let scrubber = try #require(try LineScrubber(LogScrubbing(values: [secret])))
         for shift in [0, 1, 8, 16] {
@@ -122,7 +122,7 @@ import WireModel
         }
     }
 
-    @Test func manyValuesThatBeginAlikeTakeOnePass() throws {
+    @Test func `Many values that begin alike need one pass`() throws {
         let values = (0..<256).map { String(repeating: "a", count: 500) + "\($0)" }
         #expect(try scrubbed(String(repeating: "a", count: 600), values: values) == String(repeating: "a", count: 600))
         #expect(
@@ -135,13 +135,13 @@ import WireModel
         LogScrubbing(values: .init(repeating: "xxx", count: 257)), LogScrubbing(patterns: ["(a"]),
         LogScrubbing(patterns: ["(a{1000}){3}"]), LogScrubbing(patterns: [""]),
     ])
-    func rulesOutOfRangeAreRefusedWithoutShowingThem(_ scrubbing: LogScrubbing) {
+    func `Rules out of range are refused without showing them`(_ scrubbing: LogScrubbing) {
         let error = #expect(throws: LogStoreError.self) { _ = try LineScrubber(scrubbing) }
         #expect(error?.code == .invalid)
         #expect(error?.message.contains("xxx") == false)
     }
 
-    @Test func noRulesAreNoScrubber() throws {
+    @Test func `No rules are no scrubber`() throws {
         #expect(try LineScrubber(LogScrubbing()) == nil)
     }
 }

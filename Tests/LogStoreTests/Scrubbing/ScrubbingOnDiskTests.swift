@@ -24,7 +24,7 @@ import WireModel
         LogScrubbing(patterns: [#"tōken-[0-9a-f]{8}=x\sy\\z"#]),
         LogScrubbing(values: [secret], patterns: [#"tōken\S*"#]),
     ])
-    func noByteOfASecretIsOnDisk(_ scrubbing: LogScrubbing) async throws {
+    func `No byte of a secret is on disk`(_ scrubbing: LogScrubbing) async throws {
         let temporary = try TemporaryStore()
         var configuration = LogStore.Configuration(directory: temporary.directory.path, applicationName: "test")
         configuration.scrubbing = scrubbing
@@ -48,7 +48,7 @@ import WireModel
         }
     }
 
-    @Test func rulesChangeWhileTheProgramRuns() async throws {
+    @Test func `Rules change while the program runs`() async throws {
         let temporary = try TemporaryStore()
         let store = try LogStore(LogStore.Configuration(directory: temporary.directory.path, applicationName: "test"))
         store.information("one two")

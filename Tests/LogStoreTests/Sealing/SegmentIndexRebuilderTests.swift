@@ -14,14 +14,14 @@ import Testing
         index = try #require(try store.seal(name, log.segment(5, bytes: 200_000)).index)
     }
 
-    @Test func anIndexMadeAnewIsTheOneThatWasLost() throws {
+    @Test func `An index made anew equals the one that was lost`() throws {
         #expect(try SegmentIndex(rebuilding: name, in: store.directory, epoch: store.epoch) == index)
         try store.directory.remove(name.file(.index))
         try index.store(name, in: store.directory)
         #expect(try SegmentIndex(name, in: store.directory) == index)
     }
 
-    @Test func truncatedLinesAreDamagedUnlessABlockEndsThere() throws {
+    @Test func `Truncated lines are damaged unless a block ends there`() throws {
         let stored = try store.read(name.file(.sealed))
         let ends = Set(index.blocks.map { $0.storedOffset + $0.stretch.storedBytes })
         for length in stride(from: 0, to: stored.count, by: 61) where !ends.contains(length) {
@@ -35,7 +35,7 @@ import Testing
 
     /// The head of a member holds bits that nothing depends on (time, system): flipped there, the lines are still the
     /// same.
-    @Test func flippedBitsAreDamagedOrChangeNoLine() throws {
+    @Test func `Flipped bits are damaged or change no line`() throws {
         let stored = try store.read(name.file(.sealed))
         var wrong = 0
         for position in stride(from: 0, to: stored.count, by: 97) {

@@ -13,14 +13,14 @@ import WireModel
         return try #require(try store.seal(name, log.segment(name.ordinal, bytes: bytes)).index)
     }
 
-    @Test func itIsReadBackAsItWas() throws {
+    @Test func `An index is read back as it was`() throws {
         let index = try sample()
         #expect(index.blocks.count == 4)
         #expect(try SegmentIndex(text: index.text, path: "x") == index)
     }
 
     /// The form, byte by byte: what other programs may read.
-    @Test func theTextIsAsDocumented() throws {
+    @Test func `The text is as documented`() throws {
         let stretch = SegmentIndex.Stretch(
             rawBytes: 100, storedBytes: 60, first: LogNumber(segment: 5, position: 1), lines: 2,
             times: 1_795_305_088_123_456...1_795_305_131_000_000, levelCounts: [0, 2, 0, 0])
@@ -44,13 +44,13 @@ import WireModel
         #expect(text.utf8.count == expected.utf8.count + 33)
     }
 
-    @Test func truncatedAtAnyByteItIsDamaged() throws {
+    @Test func `Truncated at any byte, it is damaged`() throws {
         let text = try sample(bytes: 70_000).text
         for length in 0..<text.count { expectDamaged(text.prefix(length)) }
         expectDamaged(text + Data([UInt8(ascii: "\n")]))
     }
 
-    @Test func withAnyBitFlippedItIsDamaged() throws {
+    @Test func `With any bit flipped, it is damaged`() throws {
         let text = try sample(bytes: 70_000).text
         for position in text.indices {
             for bit in 0..<8 {
@@ -61,7 +61,7 @@ import WireModel
         }
     }
 
-    @Test func aGreaterVersionIsRefusedByName() throws {
+    @Test func `A greater version is refused by name`() throws {
         let text = resummed(
             String(decoding: try sample().text, as: UTF8.self).replacing("index 1\n", with: "index 2\n"))
         #expect { try SegmentIndex(text: text, path: "x") } throws: { ($0 as? LogStoreError)?.code == .newer }
@@ -73,13 +73,13 @@ import WireModel
         ("key -", "key 7"), ("block", "BLOCK"), ("times ", "times 9"), ("stored ", "stored +"),
         ("raw ", "raw 99999999999999999999"),
     ])
-    func whatDoesNotAddUpIsDamaged(_ change: (from: String, to: String)) throws {
+    func `What does not add up is damaged`(_ change: (from: String, to: String)) throws {
         let text = String(decoding: try sample().text, as: UTF8.self)
         let start = try #require(text.firstRange(of: change.from))
         expectDamaged(resummed(text[..<start.lowerBound] + change.to + text[start.upperBound...]))
     }
 
-    @Test func anIndexUnderAnotherSegmentsNameIsDamaged() throws {
+    @Test func `An index under another segment's name is damaged`() throws {
         let store = try TemporaryStore()
         var log = SampleLog(seed: 1)
         let other = SegmentName(ordinal: 6, kind: .application)

@@ -15,7 +15,7 @@ import WireModel
         text = log.segment(5, bytes: 300_000)
     }
 
-    @Test func sealedLinesAreTheLinesWritten() throws {
+    @Test func `Sealed lines are the lines written`() throws {
         let index = try #require(try store.seal(name, text).index)
         #expect(try store.files == [name.file(.index), name.file(.sealed)])
         let stored = try store.read(name.file(.sealed))
@@ -29,7 +29,7 @@ import WireModel
     }
 
     /// Each block is a gzip file of its own with whole lines, and what the index says of it is so.
-    @Test func everyBlockStandsAlone() throws {
+    @Test func `Every block stands alone`() throws {
         let index = try #require(try store.seal(name, text).index)
         let stored = try store.read(name.file(.sealed))
         #expect(index.blocks.count == 5)
@@ -49,14 +49,14 @@ import WireModel
         }
     }
 
-    @Test func aTornLineIsLeftOutAndReported() throws {
+    @Test func `A torn line is left out and reported`() throws {
         let outcome = try store.seal(name, text + Array("2026-11-21T00".utf8))
         #expect(outcome.tornBytes == 13)
         #expect(try GzipCodec.decompress(store.read(name.file(.sealed))) == text)
     }
 
     @Test(arguments: ["", "no end"])
-    func nothingIsLeftOfASegmentWithoutALine(_ text: String) throws {
+    func `Nothing is left of a segment without a line`(_ text: String) throws {
         let outcome = try store.seal(name, Array(text.utf8))
         #expect(outcome.index == nil)
         #expect(outcome.tornBytes == text.utf8.count)
@@ -65,7 +65,7 @@ import WireModel
 
     /// A crash may come between any two steps; what each leaves is sealed by the next attempt, to the same files.
     @Test(arguments: CrashPoint.allCases)
-    func whatACrashLeavesIsMendedByTheNextAttempt(_ point: CrashPoint) throws {
+    func `What a crash leaves is mended by the next attempt`(_ point: CrashPoint) throws {
         try store.seal(name, text)
         let sealed = try store.read(name.file(.sealed))
         let index = try store.read(name.file(.index))
@@ -105,7 +105,7 @@ import WireModel
             afterTextIsRemoved
     }
 
-    @Test func textBesideADamagedIndexIsSealedAgain() throws {
+    @Test func `Text beside a damaged index is sealed again`() throws {
         try store.seal(name, text)
         let index = try store.read(name.file(.index))
         try store.write(Array(index.dropLast()), name.file(.index))
@@ -115,14 +115,14 @@ import WireModel
         #expect(try store.read(name.file(.index)) == index)
     }
 
-    @Test func aSegmentThatIsNotThereIsNotFound() throws {
+    @Test func `A segment that is not there is not found`() throws {
         #expect { try SegmentSealer().seal(name, in: store.directory, epoch: store.epoch) } throws: {
             ($0 as? LogStoreError)?.code == .notFound
         }
     }
 
     /// Lines at the border of a block, and a segment that is exactly full.
-    @Test func linesAndSegmentsOfTheGreatestSizeAreSealed() throws {
+    @Test func `Lines and segments of the greatest size are sealed`() throws {
         var full: [UInt8] = []
         var position: UInt64 = 1
         while full.count < LogLimits.chunkBytes {
@@ -139,7 +139,7 @@ import WireModel
         #expect(try GzipCodec.decompress(store.read(name.file(.sealed)), limits: limits) == full)
     }
 
-    @Test func linesThatAreNotOfTheFormAreKept() throws {
+    @Test func `Lines that are not of the form are kept`() throws {
         let odd = Array("what is this?\n".utf8) + text.prefix { $0 != UInt8(ascii: "\n") } + Array("\n".utf8)
         let index = try #require(try store.seal(name, odd).index)
         #expect(index.whole.lines == 2)

@@ -42,7 +42,7 @@ import WireModel
         }
     }
 
-    @Test func aSegmentIsSealedByAgeWhileTheProgramRunsAndTheNextLineBeginsAnother() async throws {
+    @Test func `A segment is sealed by age while the program runs, and the next line begins another`() async throws {
         let writer = try writer()
         log("one", writer)
         log("verbose", writer, isRing: true)
@@ -58,7 +58,7 @@ import WireModel
     }
 
     /// Handed-over lines reach the file without the writer's thread, which has to look at their age all the same.
-    @Test func whatIsHandedOverAgesToo() async throws {
+    @Test func `What is handed over ages, too`() async throws {
         let writer = try writer()
         let buffer = LineBuffer()
         Array("c handed over".utf8).withUnsafeBufferPointer {

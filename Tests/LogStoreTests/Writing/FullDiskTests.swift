@@ -35,10 +35,10 @@ import WireModel
         func empty() { unlink("\(path)/filler") }
     }
 
-    @Test(
-        "On a full disk logging goes on, what is lost is counted, and a line tells of it when there is room",
-        .enabled(if: getuid() == 0, "needs root and mount(8): a small tmpfs is filled to its last byte"))
-    func fullDisk() async throws {
+    @Test(.enabled(if: getuid() == 0, "needs root and mount(8): a small tmpfs is filled to its last byte"))
+    func `On a full disk logging goes on, what is lost is counted, and a line tells of it when there is room`()
+        async throws
+    {
         let disk = try SmallDisk()
         var configuration = LogStore.Configuration(directory: "\(disk.path)/logs", applicationName: "test")
         configuration.ringBytes = 0

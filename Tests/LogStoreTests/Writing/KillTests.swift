@@ -81,7 +81,7 @@ import WireModel
         }
     }
 
-    @Test func aKilledProcessLosesNoErrorNorWhatCameBeforeIt() async throws {
+    @Test func `A killed process loses no error, nor what came before it`() async throws {
         let temporary = try TemporaryStore()
         let directory = temporary.directory
         let returned = try await BlockingCall.run { try Self.killAFew(directory) }
@@ -123,7 +123,7 @@ import WireModel
 /// What the killed process runs.
 @Suite struct KillVictim {
     @Test(.enabled(if: ProcessInfo.processInfo.environment[KillTests.directoryVariable] != nil))
-    func writes() throws {
+    func `The victim writes until it is killed`() throws {
         let environment = ProcessInfo.processInfo.environment
         var configuration = LogStore.Configuration(
             directory: try #require(environment[KillTests.directoryVariable]), applicationName: "victim")

@@ -29,10 +29,11 @@ import WireModel
         }
     }
 
-    @Test(
-        "A directory that cannot be written stops nobody; what is lost is counted, and told once it can be written again",
-        .enabled(if: getuid() == 0, "needs root and mount(8)"))
-    func readOnly() async throws {
+    @Test(.enabled(if: getuid() == 0, "needs root and mount(8)"))
+    func
+        `A directory that cannot be written stops nobody; what is lost is counted, and told once it can be written again`()
+        async throws
+    {
         let disk = try Disk()
         try disk.set(readOnly: true)
         var configuration = LogStore.Configuration(directory: "\(disk.path)/logs", applicationName: "test")

@@ -60,8 +60,8 @@ struct QueueClockTests {
             advanced: QueueClock.greatestTime - 50 * hour, resumed: QueueClock.greatestTime - 50 * hour),
     ]
 
-    @Test("Time passes as the boot says, and across boots as the wall says, within a day", arguments: cases)
-    func step(_ row: Case) {
+    @Test(arguments: cases)
+    func `Time passes as the boot says, and across boots as the wall says, within a day`(_ row: Case) {
         let anchor = QueueClock(
             time: 50 * Self.hour,
             stamp: RecordStamp(wallTime: 100 * Self.hour, bootID: row.anchorBoot, timeSinceBoot: UInt64(10 * Self.hour))
@@ -73,8 +73,8 @@ struct QueueClockTests {
             anchor.advanced(to: now).advanced(to: now).time == anchor.advanced(to: now).time, "no time passes twice")
     }
 
-    @Test("A record is as old as the time since boot says, and one of another boot is new")
-    func madeTime() {
+    @Test
+    func `A record is as old as the time since boot says, and one of another boot is new`() {
         let clock = QueueClock(
             time: 50 * Self.hour,
             stamp: RecordStamp(wallTime: 0, bootID: Self.boot, timeSinceBoot: UInt64(10 * Self.hour)))

@@ -31,8 +31,8 @@ struct CloseSettlementTests {
             comparison, end: end, hasDiverged: CloseComparison.haveDiverged([comparison], end: end))
     }
 
-    @Test("Kept: every number above the common one is carried over once")
-    func kept() throws {
+    @Test
+    func `Kept: every number above the common one is carried over once`() throws {
         func settle(_ mark: UInt64, _ matched: UInt64?, _ end: EpochEnd) throws -> CloseSettlement {
             try Self.settle(Self.ledger(), mark: mark, matched: matched, end)
         }
@@ -55,7 +55,6 @@ struct CloseSettlementTests {
     }
 
     @Test(
-        "Given up: the close counts what lies above the mark, the device what the collector has of another branch instead",
         arguments: [
             // Nothing diverged: all that lies above the mark, under the reason.
             (20, 20, [:] as [DropReason: UInt64], 80),
@@ -73,7 +72,11 @@ struct CloseSettlementTests {
             // An older collector than the one that acknowledged.
             (10, nil, [:], 90),
         ] as [(UInt64, UInt64?, [DropReason: UInt64], UInt64)])
-    func givenUp(_ mark: UInt64, _ matched: UInt64?, _ carried: [DropReason: UInt64], _ closed: UInt64) throws {
+    func
+        `Given up: the close counts what lies above the mark, the device what the collector has of another branch instead`(
+            _ mark: UInt64, _ matched: UInt64?, _ carried: [DropReason: UInt64], _ closed: UInt64
+        ) throws
+    {
         for ledger in [Self.ledger(), Self.ledger { $0.abandon(.wiped) }] {
             let result = try Self.settle(ledger, mark: mark, matched: matched, .wiped)
             #expect(result.carried == carried)
@@ -81,10 +84,11 @@ struct CloseSettlementTests {
         }
     }
 
-    @Test(
-        "Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted beside it, once"
-    )
-    func givenUpAfterMoved() throws {
+    @Test
+    func
+        `Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted beside it, once`()
+        throws
+    {
         func settle(_ mark: UInt64, _ matched: UInt64?) throws -> CloseSettlement {
             try Self.settle(Self.ledger { $0.abandon(.wiped) }, mark: mark, matched: matched, .restored)
         }
@@ -97,8 +101,10 @@ struct CloseSettlementTests {
             result.final.dropped == [.moved: 90] && result.carried == [.byteCap: 20, .wiped: 60, .unverifiable: 10])
     }
 
-    @Test("Where retention removed what could tell, what the collector may have is unverifiable, and no more than that")
-    func unknown() throws {
+    @Test
+    func `Where retention removed what could tell, what the collector may have is unverifiable, and no more than that`()
+        throws
+    {
         let wiped = Self.ledger { $0.abandon(.wiped) }
         var result = try Self.settle(wiped, mark: 55, matched: nil, .wiped, bound: 56, isUnknown: true)
         #expect(result.carried == [.byteCap: 20, .unverifiable: 15] && result.final.dropped == [.wiped: 45])
@@ -109,8 +115,8 @@ struct CloseSettlementTests {
         #expect(result.keptAbove == 55 && result.carried == [.byteCap: 20, .unverifiable: 15, .unreadable: 10])
     }
 
-    @Test("A stream that shows that histories have diverged shows it for the others, but for a corrupt file's")
-    func divergence() throws {
+    @Test
+    func `A stream that shows that histories have diverged shows it for the others, but for a corrupt file's`() throws {
         func comparison(_ mark: UInt64, _ matched: UInt64?) throws -> CloseComparison {
             let ledger = Self.ledger { $0.closing.matched = matched }
             return try CloseComparison(ledger, mark: StreamMark(number: mark, stored: mark), rowsAbove: Self.rows)

@@ -18,15 +18,15 @@ struct DivergenceBudgetTests {
         return count
     }
 
-    @Test("Six at once, and then one an hour: never more than are kept apart where none can be closed for a day")
-    func spent() {
+    @Test
+    func `Six at once, and then one an hour: never more than are kept apart where none can be closed for a day`() {
         #expect(epochs(hours: 1) == 6)
         #expect(epochs(hours: 2) == 7)
         #expect(epochs(hours: 24) == 29 && 30 < QueueFile.closingEpochs)
     }
 
-    @Test("It says how long to wait, and is whole again after six hours")
-    func refilled() {
+    @Test
+    func `It says how long to wait, and is whole again after six hours`() {
         var wholeAt: Int64?
         for _ in 1...6 { wholeAt = DivergenceBudget.spend(wholeAt: wholeAt, now: 0) }
         #expect(DivergenceBudget.wait(wholeAt: wholeAt, now: 0) == Self.hour)
@@ -35,8 +35,8 @@ struct DivergenceBudgetTests {
         #expect(epochs(hours: 1, from: wholeAt, start: 6 * Self.hour) == 6)
     }
 
-    @Test("A time of before the budget is a whole one; one that cannot be costs no more than an empty one")
-    func odd() {
+    @Test
+    func `A time of before the budget is a whole one; one that cannot be costs no more than an empty one`() {
         #expect(epochs(hours: 1, from: 5, start: 100 * Self.hour) == 6)
         #expect(DivergenceBudget.wait(wholeAt: .max, now: 0) == Self.hour)
     }

@@ -18,12 +18,14 @@ struct EndedEpochTests {
         NewRecord(stream: .sample, kind: .sampleSystem, stamp: fixture.clock.now(), body: body(number))
     }
 
-    @Test(
-        "An image of the queue is brought back: what the collector has is not sent again, what it lacks is, and nothing twice",
-        arguments: [
-            (200, 150, 40), (3000, 2500, 17), (50, 0, 0), (5, 5, 5),
-        ])
-    func restored(_ produced: Int, _ arrived: Int, _ again: Int) async throws {
+    @Test(arguments: [
+        (200, 150, 40), (3000, 2500, 17), (50, 0, 0), (5, 5, 5),
+    ])
+    func
+        `An image of the queue is brought back: what the collector has is not sent again, what it lacks is, and nothing twice`(
+            _ produced: Int, _ arrived: Int, _ again: Int
+        ) async throws
+    {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         var queue = try fixture.open("/a")
@@ -77,10 +79,12 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test(
-        "Wiped, cloned, unenrolled, bound elsewhere: what waits is dropped under its reason, and the collector counts the same",
-        arguments: [EpochEnd.wiped, .clone, .unenrolled, .reboundDrop])
-    func dropped(_ end: EpochEnd) async throws {
+    @Test(arguments: [EpochEnd.wiped, .clone, .unenrolled, .reboundDrop])
+    func
+        `Wiped, cloned, unenrolled, bound elsewhere: what waits is dropped under its reason, and the collector counts the same`(
+            _ end: EpochEnd
+        ) async throws
+    {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         let queue = try fixture.open()
@@ -105,8 +109,8 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test("Bound elsewhere with what waits: it is queued anew at once, and nothing is to be closed")
-    func reboundSend() async throws {
+    @Test
+    func `Bound elsewhere with what waits: it is queued anew at once, and nothing is to be closed`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         let first = QueueBinding(collector: .random(), organization: "a", device: .random())
@@ -125,10 +129,11 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test(
-        "Six divergences in a row and one an hour by the queue clock, whatever the wall clock says; the others are not limited"
-    )
-    func tooSoon() async throws {
+    @Test
+    func
+        `Six divergences in a row and one an hour by the queue clock, whatever the wall clock says; the others are not limited`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         for _ in 1...DivergenceBudget.epochs { try await queue.endEpoch(.restored) }
@@ -144,8 +149,10 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test("Retention removed what could tell: what may be there counts as unverifiable, what cannot be there is sent")
-    func unknown() async throws {
+    @Test
+    func `Retention removed what could tell: what may be there counts as unverifiable, what cannot be there is sent`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         var queue = try fixture.open("/a")
@@ -171,8 +178,9 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test("Killed at any step of ending, closing and moving, the rest is done after the next start, once")
-    func killed() async throws {
+    @Test
+    func `Killed at any step of ending, closing and moving, the rest is done after the next start, once`() async throws
+    {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         let store = try QueueStore(
@@ -214,8 +222,10 @@ struct EndedEpochTests {
         }
     }
 
-    @Test("An answer for another epoch, about a point that was not offered, or without all streams changes nothing")
-    func foreignAnswers() async throws {
+    @Test
+    func `An answer for another epoch, about a point that was not offered, or without all streams changes nothing`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for number in 1...10 { try queue.enqueue(record(fixture, number)) }
@@ -239,8 +249,8 @@ struct EndedEpochTests {
         await queue.close()
     }
 
-    @Test("A backlog is set apart by a transaction of a few pages, whatever waits")
-    func constantCost() throws {
+    @Test
+    func `A backlog is set apart by a transaction of a few pages, whatever waits`() throws {
         let fixture = try QueueFixture()
         let store = try fixture.store()
         for _ in 1...20 { _ = try store.append((1...1000).map { _ in fixture.record(bytes: 500) }) }
@@ -253,8 +263,8 @@ struct EndedEpochTests {
         try again.close()
     }
 
-    @Test("Ended epochs nobody closes are bounded, and still counted")
-    func bounded() async throws {
+    @Test
+    func `Ended epochs nobody closes are bounded, and still counted`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...QueueFile.closingEpochs + 5 {

@@ -34,10 +34,10 @@ struct GivenUpTests {
         }
     }
 
-    @Test(
-        "Wiped content is not on the disk any more, also while only number and link wait for the close, nor after it",
-        arguments: [0, 6000])
-    func erased(_ bytes: Int) async throws {
+    @Test(arguments: [0, 6000])
+    func `Wiped content is not on the disk any more, also while only number and link wait for the close, nor after it`(
+        _ bytes: Int
+    ) async throws {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         var queue = try fixture.open()
@@ -69,8 +69,10 @@ struct GivenUpTests {
         await queue.close()
     }
 
-    @Test("Killed between ending and erasing, the rest is erased by the next start and finishWipe, and counted once")
-    func killed() async throws {
+    @Test
+    func `Killed between ending and erasing, the rest is erased by the next start and finishWipe, and counted once`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let store = try fixture.store()
         _ = try store.append((1...20_000).map { _ in record(fixture) })
@@ -94,8 +96,8 @@ struct GivenUpTests {
         }
     }
 
-    @Test("A wipe whose scrub fails says so; saying finishWipe scrubs, whatever waits by then")
-    func scrubFails() async throws {
+    @Test
+    func `A wipe whose scrub fails says so; saying finishWipe scrubs, whatever waits by then`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...50 { _ = try await queue.enqueueDurably(record(fixture)) }
@@ -128,10 +130,10 @@ struct GivenUpTests {
         func end() { statement = nil }
     }
 
-    @Test(
-        "An image is brought back and given up before anything was compared: each record is stored or counted, once",
-        arguments: [EpochEnd.wiped, .unenrolled, .reboundDrop], [15, 30, 45])
-    func restoredImage(_ end: EpochEnd, _ arrived: UInt64) async throws {
+    @Test(arguments: [EpochEnd.wiped, .unenrolled, .reboundDrop], [15, 30, 45])
+    func `An image is brought back and given up before anything was compared: each record is stored or counted, once`(
+        _ end: EpochEnd, _ arrived: UInt64
+    ) async throws {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         var queue = try fixture.open("/a")
@@ -155,10 +157,11 @@ struct GivenUpTests {
         await queue.close()
     }
 
-    @Test(
-        "Given up after its close was sent and the answer lost: both sides say moved, and what was not stored is counted beside it"
-    )
-    func afterTheCloseWasSent() async throws {
+    @Test
+    func
+        `Given up after its close was sent and the answer lost: both sides say moved, and what was not stored is counted beside it`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         let queue = try fixture.open()
@@ -179,10 +182,10 @@ struct GivenUpTests {
         await queue.close()
     }
 
-    @Test(
-        "A close tells what was dropped without a number after the last part, the same until it is settled",
-        arguments: EpochEnd.allCases)
-    func lastTotals(_ end: EpochEnd) async throws {
+    @Test(arguments: EpochEnd.allCases)
+    func `A close tells what was dropped without a number after the last part, the same until it is settled`(
+        _ end: EpochEnd
+    ) async throws {
         guard end != .salvaged, end != .reboundSend else { return }
         let fixture = try QueueFixture()
         var collector = ModelCollector()
@@ -203,8 +206,8 @@ struct GivenUpTests {
         await queue.close()
     }
 
-    @Test("What is kept of rows that were given up makes room for new records, and is not in the caps")
-    func linksGiveWay() async throws {
+    @Test
+    func `What is kept of rows that were given up makes room for new records, and is not in the caps`() async throws {
         let fixture = try QueueFixture()
         let configuration = QueueFixture.configuration {
             $0.maximumBytes = 1 << 20

@@ -45,10 +45,10 @@ struct MarkerFileTests {
         return target
     }
 
-    @Test(
-        "Synced events that a damaged WAL takes along are counted and told, and their numbers are not given again",
-        arguments: WALDamage.allCases, [true, false])
-    func damagedWAL(_ damage: WALDamage, checkpointed: Bool) async throws {
+    @Test(arguments: WALDamage.allCases, [true, false])
+    func `Synced events that a damaged WAL takes along are counted and told, and their numbers are not given again`(
+        _ damage: WALDamage, checkpointed: Bool
+    ) async throws {
         let fixture = try QueueFixture()
         var former = try fixture.open()
         if checkpointed {
@@ -100,8 +100,8 @@ struct MarkerFileTests {
         await queue.close()
     }
 
-    @Test("A record behind a flipped bit in the middle of the WAL is still found")
-    func behindTheDamage() async throws {
+    @Test
+    func `A record behind a flipped bit in the middle of the WAL is still found`() async throws {
         let fixture = try QueueFixture()
         let former = try fixture.open()
         for _ in 1...30 { _ = try await former.enqueueDurably(fixture.record(.event, bytes: 300)) }
@@ -114,8 +114,8 @@ struct MarkerFileTests {
         await queue.close()
     }
 
-    @Test("An epoch that has ended does not come back with a WAL that is lost")
-    func endedEpoch() async throws {
+    @Test
+    func `An epoch that has ended does not come back with a WAL that is lost`() async throws {
         let fixture = try QueueFixture()
         let former = try fixture.open()
         _ = try await former.enqueueDurably(fixture.record(.event))
@@ -131,10 +131,11 @@ struct MarkerFileTests {
         await queue.close()
     }
 
-    @Test(
-        "The marker is never ahead: cut off after any commit and with any of the files older, a whole file opens as it is"
-    )
-    func behindIsHarmless() async throws {
+    @Test
+    func
+        `The marker is never ahead: cut off after any commit and with any of the files older, a whole file opens as it is`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.event))
@@ -151,8 +152,9 @@ struct MarkerFileTests {
         await again.close()
     }
 
-    @Test("What ordinary records wait for in memory is no loss: only what was committed is in the marker")
-    func uncommitted() async throws {
+    @Test
+    func `What ordinary records wait for in memory is no loss: only what was committed is in the marker`() async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.event))
@@ -171,8 +173,8 @@ struct MarkerFileTests {
         return EpochMarker(epoch: .random(), ordinal: ChainCode.foundOrdinals.upperBound - 1, streams: streams)
     }
 
-    @Test("An ordinal that no queue reaches is no marker")
-    func impossibleOrdinals() throws {
+    @Test
+    func `An ordinal that no queue reaches is no marker`() throws {
         let fixture = try QueueFixture()
         for ordinal in [0, ChainCode.foundOrdinals.upperBound, Int64.max] {
             try Data("\(EpochID.random()) \(ordinal)\n".utf8).write(
@@ -181,8 +183,8 @@ struct MarkerFileTests {
         }
     }
 
-    @Test("Damaged anywhere, the marker is one of the two that were written last, or says nothing")
-    func damagedMarker() throws {
+    @Test
+    func `Damaged anywhere, the marker is one of the two that were written last, or says nothing`() throws {
         let fixture = try QueueFixture()
         let path = "\(fixture.directory)/queue.epoch"
         let file = MarkerFile(directory: fixture.directory)
@@ -214,8 +216,8 @@ struct MarkerFileTests {
         }
     }
 
-    @Test("A marker without numbers, as version 1 wrote it, is read and replaced")
-    func version1() async throws {
+    @Test
+    func `A marker without numbers, as version 1 wrote it, is read and replaced`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.event))

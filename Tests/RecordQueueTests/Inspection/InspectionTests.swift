@@ -9,8 +9,8 @@ import WireModel
 
 @Suite("Looking at a queue")
 struct InspectionTests {
-    @Test("Inspect lists streams, gaps, quarantine, ended epochs and files")
-    func inspect() async throws {
+    @Test
+    func `Inspect lists streams, gaps, quarantine, ended epochs and files`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         for _ in 1...10 { try queue.enqueue(fixture.record(.event)) }
@@ -27,8 +27,8 @@ struct InspectionTests {
         await queue.close()
     }
 
-    @Test("Export gives every record once, page by page, bodies decoded where the kind is known")
-    func export() async throws {
+    @Test
+    func `Export gives every record once, page by page, bodies decoded where the kind is known`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         var event = WireEvent()
@@ -61,13 +61,11 @@ struct InspectionTests {
         await queue.close()
     }
 
-    @Test(
-        "Verify finds what does not fit, and repair salvages the rest",
-        arguments: [
-            "UPDATE sample SET body = zeroblob(length(body)) WHERE number = 5", "DELETE FROM sample WHERE number = 7",
-            "UPDATE ledger SET bytes = bytes + 1 WHERE chain = 7", "UPDATE sample SET size = 3 WHERE number = 2",
-        ])
-    func repair(_ damage: String) async throws {
+    @Test(arguments: [
+        "UPDATE sample SET body = zeroblob(length(body)) WHERE number = 5", "DELETE FROM sample WHERE number = 7",
+        "UPDATE ledger SET bytes = bytes + 1 WHERE chain = 7", "UPDATE sample SET size = 3 WHERE number = 2",
+    ])
+    func `Verify finds what does not fit, and repair salvages the rest`(_ damage: String) async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         for _ in 1...50 { try queue.enqueue(fixture.record()) }

@@ -36,10 +36,11 @@ struct QuarantineTests {
         }
     }
 
-    @Test(
-        "Are sent again once the collector has said that it lacks them, under a new number, and the balance closes on the way"
-    )
-    func retried() async throws {
+    @Test
+    func
+        `Are sent again once the collector has said that it lacks them, under a new number, and the balance closes on the way`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         var collector = ModelCollector()
@@ -68,8 +69,8 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("Are gone with what waits when nobody wants the stream to be sent any more")
-    func dropped() async throws {
+    @Test
+    func `Are gone with what waits when nobody wants the stream to be sent any more`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         var collector = ModelCollector()
@@ -86,8 +87,8 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("Are no longer quarantined, and not sent again, where they had arrived after all")
-    func arrived() async throws {
+    @Test
+    func `Are no longer quarantined, and not sent again, where they had arrived after all`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         var collector = ModelCollector()
@@ -103,8 +104,10 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("Are uncertain where the counts do not say which of several arrived, and then sent only if that is asked for")
-    func uncertain() async throws {
+    @Test
+    func `Are uncertain where the counts do not say which of several arrived, and then sent only if that is asked for`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         var collector = ModelCollector()
@@ -125,23 +128,21 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test(
-        "A mark's growth says what became of them",
-        arguments: [
-            (
-                mark: StreamMark(number: 4, link: .zero, stored: 2, dropped: [.quarantined: 2]),
-                QuarantineVerdict.notStored
-            ),
-            (mark: StreamMark(number: 4, link: .zero, stored: 4), .arrived),
-            (mark: StreamMark(number: 4, link: .zero, stored: 3, dropped: [.quarantined: 1]), .uncertain),
-            (mark: StreamMark(number: 4, link: .zero, stored: 2, lostAtCollector: 2), .uncertain),
-            (
-                mark: StreamMark(number: 4, link: .zero, stored: 1, dropped: [.quarantined: 2], lostAtCollector: 1),
-                .uncertain
-            ),
-            (mark: StreamMark(number: 4, link: .zero, stored: 2, rejected: [.recordTooLarge: 2]), .arrived),
-        ])
-    func verdict(_ mark: StreamMark, _ expected: QuarantineVerdict) {
+    @Test(arguments: [
+        (
+            mark: StreamMark(number: 4, link: .zero, stored: 2, dropped: [.quarantined: 2]),
+            QuarantineVerdict.notStored
+        ),
+        (mark: StreamMark(number: 4, link: .zero, stored: 4), .arrived),
+        (mark: StreamMark(number: 4, link: .zero, stored: 3, dropped: [.quarantined: 1]), .uncertain),
+        (mark: StreamMark(number: 4, link: .zero, stored: 2, lostAtCollector: 2), .uncertain),
+        (
+            mark: StreamMark(number: 4, link: .zero, stored: 1, dropped: [.quarantined: 2], lostAtCollector: 1),
+            .uncertain
+        ),
+        (mark: StreamMark(number: 4, link: .zero, stored: 2, rejected: [.recordTooLarge: 2]), .arrived),
+    ])
+    func `A mark's growth says what became of them`(_ mark: StreamMark, _ expected: QuarantineVerdict) {
         var ledger = StreamLedger()
         ledger.last = 6
         ledger.gaps = [
@@ -153,8 +154,8 @@ struct QuarantineTests {
         #expect(ledger.verdictOnQuarantine(mark) == nil)
     }
 
-    @Test("A kill leaves each of them quarantined or queued, never both and never neither")
-    func killed() async throws {
+    @Test
+    func `A kill leaves each of them quarantined or queued, never both and never neither`() async throws {
         let fixture = try QueueFixture()
         // Acknowledgements are committed at once.
         let queue = try fixture.open("/a", QueueFixture.configuration { $0.lossWindow = .zero })
@@ -179,9 +180,8 @@ struct QuarantineTests {
         }
     }
 
-    @Test(
-        "The end of an epoch decides on them as on what waits", arguments: EpochEnd.allCases.filter { $0 != .salvaged })
-    func ends(_ end: EpochEnd) async throws {
+    @Test(arguments: EpochEnd.allCases.filter { $0 != .salvaged })
+    func `The end of an epoch decides on them as on what waits`(_ end: EpochEnd) async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         var collector = ModelCollector()
@@ -201,8 +201,8 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("A full queue refuses them, and evicts nothing for them")
-    func full() async throws {
+    @Test
+    func `A full queue refuses them, and evicts nothing for them`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 1 << 20 })
         var collector = ModelCollector()
@@ -220,8 +220,10 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("The largest record is quarantined in a queue at its cap: it finds room in the pages that it leaves")
-    func atTheCap() async throws {
+    @Test
+    func `The largest record is quarantined in a queue at its cap: it finds room in the pages that it leaves`()
+        async throws
+    {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.maximumBytes = 1 << 20 })
         try await events(1, fixture, queue, bytes: WireLimits.recordBytes - 200)
@@ -235,8 +237,8 @@ struct QuarantineTests {
         await queue.close()
     }
 
-    @Test("There is a bound on them, and the oldest are given up")
-    func bounded() async throws {
+    @Test
+    func `There is a bound on them, and the oldest are given up`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.quarantineRecords = 2 })
         try await events(4, fixture, queue)

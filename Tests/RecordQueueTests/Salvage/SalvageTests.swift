@@ -58,10 +58,12 @@ struct SalvageTests {
         try file.close()
     }
 
-    @Test(
-        "With random pages destroyed, at least 99 % of the readable rows reach the collector, nothing twice, and every loss is counted",
-        arguments: 1...4)
-    func randomPages(_ seed: Int) async throws {
+    @Test(arguments: 1...4)
+    func
+        `With random pages destroyed, at least 99 % of the readable rows reach the collector, nothing twice, and every loss is counted`(
+            _ seed: Int
+        ) async throws
+    {
         var random = SplitMix(state: UInt64(seed))
         let fixture = try QueueFixture()
         var collector = ModelCollector()
@@ -175,10 +177,11 @@ struct SalvageTests {
         (1..<bytes.count / Self.pageBytes).filter { bytes[$0 * Self.pageBytes] == 5 }
     }
 
-    @Test(
-        "Without its epoch's id nobody can be asked: the records are counted as unverifiable, and stay in the file kept aside"
-    )
-    func unknownEpoch() async throws {
+    @Test
+    func
+        `Without its epoch's id nobody can be asked: the records are counted as unverifiable, and stay in the file kept aside`()
+        async throws
+    {
         let fixture = try QueueFixture()
         var random = SplitMix(state: 5)
         var collector = ModelCollector()
@@ -198,8 +201,8 @@ struct SalvageTests {
         await queue.close()
     }
 
-    @Test("A file that is gone, or empty, is reported where it had been there", arguments: [true, false])
-    func gone(_ empty: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `A file that is gone, or empty, is reported where it had been there`(_ empty: Bool) async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         let epoch = queue.epoch
@@ -215,8 +218,10 @@ struct SalvageTests {
         await queue.close()
     }
 
-    @Test("Cut short at any step, a salvage is finished by the next opening, and no more than two bad files are kept")
-    func interrupted() async throws {
+    @Test
+    func `Cut short at any step, a salvage is finished by the next opening, and no more than two bad files are kept`()
+        async throws
+    {
         let fixture = try QueueFixture()
         for round in 1...4 {
             var queue = try fixture.open()
@@ -277,10 +282,10 @@ struct SalvageTests {
         }
     }
 
-    @Test(
-        "A damaged page of the free list costs no record that waits, and is met when a page is wanted",
-        arguments: FreeListDamage.allCases)
-    func freeList(_ damage: FreeListDamage) async throws {
+    @Test(arguments: FreeListDamage.allCases)
+    func `A damaged page of the free list costs no record that waits, and is met when a page is wanted`(
+        _ damage: FreeListDamage
+    ) async throws {
         var random = SplitMix(state: 11)
         let fixture = try QueueFixture()
         var collector = ModelCollector()
@@ -340,10 +345,8 @@ struct SalvageTests {
         try connection.close()
     }
 
-    @Test(
-        "On a full disk a salvage says so, harms nothing, and is made up for once there is room",
-        .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
-    func fullDisk() async throws {
+    @Test(.enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
+    func `On a full disk a salvage says so, harms nothing, and is made up for once there is room`() async throws {
         let disk = try SmallDisk(megabytes: 48)
         let fixture = try QueueFixture(in: disk.path)
         let configuration = QueueFixture.configuration { $0.maximumBytes = 32 << 20 }
@@ -365,10 +368,9 @@ struct SalvageTests {
     }
 
     @Test(
-        "With little room a salvage saves what fits, and counts the rest",
         .enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is nearly full"),
         arguments: [10, 13])
-    func littleRoom(megabytes: Int) async throws {
+    func `With little room a salvage saves what fits, and counts the rest`(megabytes: Int) async throws {
         let disk = try SmallDisk(megabytes: 48)
         let fixture = try QueueFixture(in: disk.path)
         let configuration = QueueFixture.configuration { $0.maximumBytes = 32 << 20 }

@@ -13,10 +13,11 @@ struct DeferredCommitTests {
         #expect(try store.apply(collector.post(try #require(next))) == .remove)
     }
 
-    @Test(
-        "It shares the next commit, and until then a kill brings back what it acknowledged, which the collector has already"
-    )
-    func shared() async throws {
+    @Test
+    func
+        `It shares the next commit, and until then a kill brings back what it acknowledged, which the collector has already`()
+        async throws
+    {
         let fixture = try QueueFixture()
         try FileManager.default.createDirectory(atPath: "\(fixture.directory)/live", withIntermediateDirectories: true)
         let queue = try fixture.open("/live")
@@ -51,8 +52,8 @@ struct DeferredCommitTests {
         }
     }
 
-    @Test("A change that fails neither undoes it nor leaves it to another")
-    func failure() throws {
+    @Test
+    func `A change that fails neither undoes it nor leaves it to another`() throws {
         struct Refusal: Error {}
         let fixture = try QueueFixture()
         let store = try fixture.store()
@@ -80,8 +81,8 @@ struct DeferredCommitTests {
         try store.close()
     }
 
-    @Test("A large one is committed at once, and so is each with a loss window of zero")
-    func bounded() throws {
+    @Test
+    func `A large one is committed at once, and so is each with a loss window of zero`() throws {
         for (bytes, window, commits) in [(100, Duration.seconds(60), 1), (2000, .seconds(60), 2), (100, .zero, 2)]
             as [(Int, Duration, UInt64)]
         {
@@ -95,8 +96,8 @@ struct DeferredCommitTests {
         }
     }
 
-    @Test("Closing commits it")
-    func closing() async throws {
+    @Test
+    func `Closing commits it`() async throws {
         let fixture = try QueueFixture()
         var queue = try fixture.open()
         _ = try await queue.enqueueDurably(fixture.record(.event))

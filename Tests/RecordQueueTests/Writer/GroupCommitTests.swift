@@ -6,8 +6,8 @@ import WireModel
 
 @Suite("Group commit")
 struct GroupCommitTests {
-    @Test("Callers that wait at the same time share syncs, and each gets its own number")
-    func sharedSyncs() async throws {
+    @Test
+    func `Callers that wait at the same time share syncs, and each gets its own number`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
         let before = try await queue.status().commits
@@ -23,8 +23,8 @@ struct GroupCommitTests {
         await queue.close()
     }
 
-    @Test("Ordinary records wait for the loss window, a durable one takes them along")
-    func ordinaryAndDurable() async throws {
+    @Test
+    func `Ordinary records wait for the loss window, a durable one takes them along`() async throws {
         let fixture = try QueueFixture()
         // So long that none ends it on a busy machine.
         let queue = try fixture.open("", QueueFixture.configuration { $0.lossWindow = .seconds(60) })
@@ -38,8 +38,8 @@ struct GroupCommitTests {
         await queue.close()
     }
 
-    @Test("With a loss window of zero a returned call is on disk")
-    func noLossWindow() async throws {
+    @Test
+    func `With a loss window of zero a returned call is on disk`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.lossWindow = .zero })
         try queue.enqueue(fixture.record())
@@ -48,8 +48,8 @@ struct GroupCommitTests {
         await queue.close()
     }
 
-    @Test("An ordinary record is committed when the loss window is over, without another call")
-    func lossWindowEnds() async throws {
+    @Test
+    func `An ordinary record is committed when the loss window is over, without another call`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open("", QueueFixture.configuration { $0.lossWindow = .milliseconds(1) })
         try queue.enqueue(fixture.record())
@@ -62,8 +62,8 @@ struct GroupCommitTests {
         await queue.close()
     }
 
-    @Test("A commit for another reason voids the timer; the next record has a loss window of its own")
-    func timerVoided() throws {
+    @Test
+    func `A commit for another reason voids the timer; the next record has a loss window of its own`() throws {
         let fixture = try QueueFixture()
         var buffer = WriteBuffer(capacity: 300_000)
         #expect(try buffer.add(.init(record: fixture.record(), waiter: nil)) == .later)
@@ -76,8 +76,8 @@ struct GroupCommitTests {
         #expect(due && !again)
     }
 
-    @Test("Too large and too many are refused, typed and counted, and the counts outlive the process")
-    func refusals() async throws {
+    @Test
+    func `Too large and too many are refused, typed and counted, and the counts outlive the process`() async throws {
         let fixture = try QueueFixture()
         var buffer = WriteBuffer(capacity: 300_000)
         #expect(try buffer.add(.init(record: fixture.record(bytes: 250_000), waiter: nil)) == .now)
@@ -99,8 +99,8 @@ struct GroupCommitTests {
         await queue.close()
     }
 
-    @Test("What a failed commit leaves stays within the bound, and a full buffer then says why")
-    func boundedAfterFailure() throws {
+    @Test
+    func `What a failed commit leaves stays within the bound, and a full buffer then says why`() throws {
         let fixture = try QueueFixture()
         var buffer = WriteBuffer(capacity: 300_000)
         _ = try buffer.add(.init(record: fixture.record(bytes: 250_000), waiter: nil))

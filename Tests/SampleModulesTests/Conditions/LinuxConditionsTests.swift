@@ -50,7 +50,7 @@ import WireModel
         "some avg10=\(some) avg60=0.00 avg300=0.00 total=1\nfull avg10=\(full) avg60=0.00 avg300=0.00 total=1\n"
     }
 
-    @Test func theCapturedLaptopAndServerTellTheirPower() {
+    @Test func `The captured laptop and server report their power`() {
         let laptop = conditions(CapturedMachine.laptop.host()).current()
         #expect(laptop.batteryLevel != nil && laptop.externalPower != nil)
         #expect(laptop.stalled == false)
@@ -59,7 +59,7 @@ import WireModel
         #expect(server.network == .ethernet)
     }
 
-    @Test func theWiFiNetworkIsToldWhereTheRouteLeavesOverIt() {
+    @Test func `The Wi-Fi network is reported where the route leaves over it`() {
         func ssid(_ machine: CapturedMachine, _ network: WireNetworkClass, _ interface: String) -> [UInt8]? {
             conditions(machine.host(), network: network, interface: interface).current().ssid
         }
@@ -70,7 +70,7 @@ import WireModel
         #expect(ssid(.server, .wifi, "wlan0") == nil, "no radio")
     }
 
-    @Test func aWiFiNetworkThatWasLeftIsNotToldAnyMore() {
+    @Test func `A Wi-Fi network that was left is no longer reported`() {
         let host = CapturedMachine.laptop.host()
         let conditions = conditions(host, network: .wifi, interface: "wlan0")
         #expect(conditions.current().ssid != nil)
@@ -84,21 +84,21 @@ import WireModel
             ("Discharging", false), ("Charging", true), ("Full", true), ("Not charging", true), ("Unknown", nil),
         ]
             as [(String, Bool?)])
-    func aBatteryWithoutALineSupplyBesideItTellsByWhatHappensToIt(status: String, power: Bool?) {
+    func `A battery without a line supply beside it is judged by what happens to it`(status: String, power: Bool?) {
         let host = CapturedHostSource()
         host.set("/sys/class/power_supply/BAT0/uevent", Self.battery(status, capacity: 64))
         let found = conditions(host).current()
         #expect(found.externalPower == power && found.batteryLevel == 6_400)
     }
 
-    @Test func aMachineThatTellsNothingIsNotGuessedAt() {
+    @Test func `A machine that reports nothing is not guessed at`() {
         let found = conditions(CapturedHostSource(), ScriptedBusFacts(nil), network: .unknown).current()
         var expected = DeviceConditions()
         expected.externalPower = true  // It has no battery, and runs.
         #expect(found == expected)
     }
 
-    @Test func aStallBeginsAboveItsShareAndEndsBelowHalfOfIt() {
+    @Test func `A stall begins above its share and ends below half of it`() {
         let host = CapturedHostSource()
         let conditions = conditions(host)
         var seen: [Bool?] = []
@@ -110,7 +110,7 @@ import WireModel
         #expect(seen == [false, false, true, true, true, false, false])
     }
 
-    @Test func eachResourceCanStallAndMissingOnesSayNothing() {
+    @Test func `Each resource can stall, and missing ones say nothing`() {
         var detector = StallDetector()
         #expect(detector.stalled(memory: nil, disk: nil) == nil)
         func file(_ some: UInt32, _ full: UInt32) -> PressureFile {
@@ -124,7 +124,7 @@ import WireModel
         #expect(detector.stalled(memory: file(0, 0), disk: file(0, 50_00)) == true)
     }
 
-    @Test func filesAnswerForTwoSecondsAndServicesForTen() {
+    @Test func `Files answer for two seconds and services for ten`() {
         let host = CapturedHostSource()
         host.set("/sys/class/power_supply/BAT0/uevent", Self.battery("Discharging", capacity: 64))
         let bus = ScriptedBusFacts(BusFacts(metered: true))
@@ -138,7 +138,7 @@ import WireModel
         #expect(conditions.current().metered == true)
     }
 
-    @Test func aServiceThatDoesNotAnswerIsLeftAloneForAMinuteAndWhatItSaidNoLongerHolds() {
+    @Test func `A service that does not answer is left alone for a minute, and what it said no longer holds`() {
         let host = CapturedHostSource()
         let bus = ScriptedBusFacts(BusFacts(metered: true))
         let conditions = conditions(host, bus)
@@ -154,14 +154,14 @@ import WireModel
         #expect(conditions.current().metered == false)
     }
 
-    @Test func modemsAreAskedOnlyWhereTheRouteLeavesByOne() {
+    @Test func `Modems are asked only where the route leaves by one`() {
         let bus = ScriptedBusFacts(BusFacts(metered: true, roaming: true))
         #expect(conditions(CapturedHostSource(), bus, network: .cellular).current().roaming == true)
         _ = conditions(CapturedHostSource(), bus, network: .wifi).current()
         #expect(bus.asked == [true, false])
     }
 
-    @Test func aClockThatWentBackMakesItLookAgain() {
+    @Test func `A clock that went back makes it look again`() {
         let host = CapturedHostSource()
         let bus = ScriptedBusFacts(BusFacts())
         let conditions = conditions(host, bus)

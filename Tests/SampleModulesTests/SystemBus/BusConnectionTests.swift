@@ -13,7 +13,7 @@ import Testing
         try ScriptedBusService("test.service", on: bus) { _ in answer }
     }
 
-    @Test func aCallBringsItsArgumentsThereAndTheAnswerBack() throws {
+    @Test func `A call delivers its arguments and returns the answer`() throws {
         let bus = try PrivateBus()
         let service = try Self.service(
             bus,
@@ -33,7 +33,7 @@ import Testing
         #expect(service.calls == [.init(path: "/test", member: "Ask", arguments: ["a", "b"])])
     }
 
-    @Test func aDescriptorOutlivesItsMessage() throws {
+    @Test func `A descriptor outlives its message`() throws {
         let bus = try PrivateBus()
         let file = try #require(fopen("/dev/null", "r"))
         // The service closes the one that it sends.
@@ -46,7 +46,7 @@ import Testing
         close(descriptor)
     }
 
-    @Test func failuresSayWhatIsMissing() throws {
+    @Test func `Failures say what is missing`() throws {
         let bus = try PrivateBus()
         let connection = try BusConnection(bus.address, milliseconds: 20_000)
         #expect { try connection.call(Self.call) } throws: { error in
@@ -71,7 +71,7 @@ import Testing
     }
 
     /// A socket whose backlog nobody empties: the connection is made and never answered.
-    @Test func aBusThatNeverAnswersIsGivenUpInTime() throws {
+    @Test func `A bus that never answers is given up in time`() throws {
         let path = "/tmp/ws1-silent-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         let listener = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         defer {

@@ -17,7 +17,7 @@ import Testing
         return seen
     }
 
-    @Test func itTellsWhoIsThereFirst() async throws {
+    @Test func `It reports first who is there`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus, session: .init(name: "no-such-login"))
         defer { logind.stop() }
@@ -26,7 +26,7 @@ import Testing
             await Self.events(&events, upTo: .connected) == [.user(SessionUser(name: "no-such-login")), .connected])
     }
 
-    @Test func aScreenIsUnlockedByASignalOrByAHint() async throws {
+    @Test func `A screen is unlocked by a signal or by a hint`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus)
         defer { logind.stop() }
@@ -40,7 +40,7 @@ import Testing
         #expect(await events.next() == .unlocked)
     }
 
-    @Test func theInhibitorIsHeldUntilItIsLetGo() async throws {
+    @Test func `The inhibitor is held until it is let go`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus)
         defer { logind.stop() }
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func whoeverStopsListeningHoldsNothing() async throws {
+    @Test func `Whoever stops listening holds nothing`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus)
         defer { logind.stop() }
@@ -81,7 +81,7 @@ import Testing
         while logind.heldInhibitors > 0 { await Task.yield() }
     }
 
-    @Test func aRefusedInhibitorHasAReason() async throws {
+    @Test func `A refused inhibitor has a reason`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus, refusesInhibitors: true)
         defer { logind.stop() }
@@ -92,7 +92,7 @@ import Testing
         #expect(await events.next() == .delaying(failure: "org.freedesktop.DBus.Error.AccessDenied"))
     }
 
-    @Test func theUserIsTheOneOfTheActiveSession() async throws {
+    @Test func `The user is the one of the active session`() async throws {
         let bus = try PrivateBus()
         let logind = try ScriptedLogind(on: bus)
         defer { logind.stop() }
@@ -112,11 +112,11 @@ import Testing
         arguments: [
             ("Ada Lovelace,Room 1,,", "Ada Lovelace"), ("Ada", "Ada"), ("", nil), (",Room 1", nil),
         ] as [(String, String?)])
-    func theFullNameIsTheCommentsFirstField(comment: String, name: String?) {
+    func `The full name is the comment's first field`(comment: String, name: String?) {
         #expect(AccountNames.fullName(comment: comment) == name)
     }
 
-    @Test func itEndsWithAReason() async throws {
+    @Test func `It ends with a reason`() async throws {
         var none = LogindConnection(address: "unix:path=/nonexistent/bus").events.makeAsyncIterator()
         guard case .ended(let why)? = await none.next() else {
             Issue.record("no end")

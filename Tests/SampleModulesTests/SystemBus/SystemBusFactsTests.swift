@@ -39,7 +39,7 @@ import WireModel
         }
     }
 
-    @Test func theClientSpeaksWithARealBus() throws {
+    @Test func `The client speaks with a real bus`() throws {
         let bus = try PrivateBus()
         let connection = try BusConnection(bus.address, milliseconds: 20_000)
         let features = try connection.property(
@@ -55,7 +55,7 @@ import WireModel
     }
 
     @Test(arguments: [(0, nil), (1, true), (2, false), (3, true), (4, false), (99, nil)] as [(UInt32, Bool?)])
-    func meteredIsWhatNetworkManagerSaysOrGuesses(value: UInt32, metered: Bool?) throws {
+    func `Metered is what NetworkManager says or guesses`(value: UInt32, metered: Bool?) throws {
         let bus = try PrivateBus()
         let service = try Self.networkManager(bus, .values([.variant(.number(value))]))
         defer { service.stop() }
@@ -65,7 +65,7 @@ import WireModel
     @Test(
         arguments: [(0, nil), (1, false), (2, nil), (5, true), (6, false), (7, true), (9, false), (10, true)]
             as [(UInt32, Bool?)])
-    func roamingIsWhatTheModemIsRegisteredAs(state: UInt32, roaming: Bool?) throws {
+    func `Roaming is what the modem is registered as`(state: UInt32, roaming: Bool?) throws {
         let bus = try PrivateBus()
         let service = try Self.modemManager(bus, registration: state)
         defer { service.stop() }
@@ -73,7 +73,7 @@ import WireModel
         #expect(facts(bus.address).facts(cellular: false) == BusFacts())
     }
 
-    @Test func withoutABusOrAServiceNothingIsKnownAndNothingIsWrong() throws {
+    @Test func `Without a bus or a service, nothing is known and nothing is wrong`() throws {
         #expect(facts("unix:path=/nonexistent/bus").facts(cellular: true) == BusFacts())
         let bus = try PrivateBus()
         #expect(facts(bus.address).facts(cellular: true) == BusFacts())
@@ -82,7 +82,7 @@ import WireModel
         #expect(facts(bus.address).facts(cellular: false) == BusFacts(), "one that does not know the property")
     }
 
-    @Test func aServiceThatNeverAnswersIsGivenUpInTime() throws {
+    @Test func `A service that never answers is given up in time`() throws {
         let bus = try PrivateBus()
         let service = try Self.networkManager(bus, .silence)
         defer { service.stop() }
@@ -93,14 +93,14 @@ import WireModel
         #expect(took >= .milliseconds(250) && took < .seconds(15), "\(took)")
     }
 
-    @Test func anAnswerOfAnotherTypeIsNoAnswer() throws {
+    @Test func `An answer of another type is no answer`() throws {
         let bus = try PrivateBus()
         let service = try Self.networkManager(bus, .values([.variant(.text("yes"))]))
         defer { service.stop() }
         #expect(facts(bus.address).facts(cellular: false) == BusFacts())
     }
 
-    @Test func theConditionsOfAMachineWithAMeteredNetworkSayThatItIs() throws {
+    @Test func `The conditions of a machine with a metered network say that it is`() throws {
         let bus = try PrivateBus()
         let service = try Self.networkManager(bus, .values([.variant(.number(1))]))
         defer { service.stop() }

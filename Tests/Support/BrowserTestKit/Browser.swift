@@ -6,7 +6,7 @@ import TelemetryTestKit
 /// A headless Chromium, shared by all tests of a process. Thread-safe.
 ///
 ///     @Suite(.serialized, .browser) struct SignInTests {
-///         @Test func aTokenSignsIn() async throws {
+///         @Test func `A token signs in`() async throws {
 ///             try await Browser.current.withPage(viewport: .phone) { page in
 ///                 try await page.navigate(to: "\(origin)/sign-in")
 ///                 try await page.fill("#token", token)

@@ -11,11 +11,11 @@ import TelemetryBasics
             (0o41777, 0, [.everybody(mode: 0o1777)]), (0o40770, 10, [.group(mode: 0o770)]), (0o40700, 11, [.owner(11)]),
             (0o40775, 11, [.group(mode: 0o775), .owner(11)]), (0o40702, 10, [.everybody(mode: 0o702)]),
         ] as [(UInt32, UInt32, [DirectoryExposure])])
-    func whoElseCanWriteIsFound(mode: UInt32, owner: UInt32, exposures: [DirectoryExposure]) {
+    func `Who else can write is found`(mode: UInt32, owner: UInt32, exposures: [DirectoryExposure]) {
         #expect(DirectoryExposure.of(mode: mode, owner: owner, user: 10) == exposures)
     }
 
-    @Test func aDirectoryIsLookedAtAsItIs() throws {
+    @Test func `A directory is looked at as it is`() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("exposure-\(UUID())").path
         #expect(DirectoryExposure.of(directory: path) == [])
         #expect(mkdir(path, 0o700) == 0)

@@ -18,7 +18,7 @@ import WireModel
     }
 
     @Test(arguments: LogLevel.allCases, LogLevel.allCases)
-    func aLevelShowsItselfAndAllThatIsMoreSevere(_ shown: LogLevel, _ level: LogLevel) {
+    func `A level shows itself and all that is more severe`(_ shown: LogLevel, _ level: LogLevel) {
         #expect(matches(LogFilter(level: shown), level: level) == (level.rawValue <= shown.rawValue))
     }
 
@@ -34,7 +34,7 @@ import WireModel
         (LogFilter(text: "2026"), false),
         (LogFilter(categories: ["app.*"], text: "closed"), false),
     ])
-    func allThatIsGivenHasToAgree(_ filter: LogFilter, _ expected: Bool) {
+    func `All that is given has to agree`(_ filter: LogFilter, _ expected: Bool) {
         #expect(matches(filter) == expected)
     }
 
@@ -44,7 +44,7 @@ import WireModel
         ("{1}", "[1]", false),
         ("…é", "é", true), ("È", "è", false), ("end", "END", true), ("en", "end", false), ("\u{1}@", "`", false),
     ])
-    func textIsFoundWhereverItIsInEitherCase(_ message: String, _ text: String, _ expected: Bool) {
+    func `Text is found wherever it is in either case`(_ message: String, _ text: String, _ expected: Bool) {
         #expect(matches(LogFilter(text: text), category: "0", message: message) == expected)
     }
 
@@ -58,7 +58,7 @@ import WireModel
             (LogFilter(until: 10), [1, 0, 0, 0], false, false),
             (LogFilter(until: 20), [1, 0, 0, 0], true, false), (LogFilter(text: "x"), [1, 0, 0, 0], true, false),
         ] as [(LogFilter, [UInt64], Bool, Bool)])
-    func aStretchIsSkippedOrTakenWholeOnlyWhereThatIsCertain(
+    func `A stretch is skipped or accepted whole only where that is certain`(
         _ filter: LogFilter, _ counts: [UInt64], _ may: Bool, _ all: Bool
     ) {
         #expect(filter.mayMatch(times: 10...20, levelCounts: counts) == may)

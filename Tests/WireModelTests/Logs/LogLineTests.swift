@@ -16,7 +16,7 @@ import WireModel
     }
 
     @Test(arguments: [true, false])
-    func aLineIsSplitIntoItsFields(_ hasEnd: Bool) throws {
+    func `A line is split into its fields`(_ hasEnd: Bool) throws {
         let line = try #require(read(hasEnd ? Self.text : String(Self.text.dropLast())))
         #expect(line.level == .information)
         #expect(line.number == LogNumber(segment: 5, position: 42))
@@ -26,13 +26,13 @@ import WireModel
         #expect(part(line.metadata, of: Self.text) == "host=collector.example attempt=2")
     }
 
-    @Test func messageAndMetadataMayBeEmpty() throws {
+    @Test func `Message and metadata may be empty`() throws {
         let line = try #require(read("2026-11-21T23:51:28.123456Z E 1000001 - \n"))
         #expect(line.message.isEmpty)
         #expect(line.metadata.isEmpty)
     }
 
-    @Test func aLineCutAnywhereBeforeItsMessageIsNone() {
+    @Test func `A line cut anywhere before its message is none`() {
         let message = Self.text.utf8.count - "connection opened\thost=collector.example attempt=2\n".utf8.count
         for count in 0..<message { #expect(read(String(Self.text.prefix(count))) == nil, "\(count) bytes") }
     }
@@ -46,7 +46,7 @@ import WireModel
         "2026-11-21T23:51:28.123456Z I 5  m",
         "2026-11-21T23:51:28.123456Z I 12345678901234567890 app m",
     ])
-    func whatIsNotOfTheFormIsNone(_ text: String) {
+    func `What is not of the form is none`(_ text: String) {
         #expect(read(text) == nil)
     }
 
@@ -56,12 +56,12 @@ import WireModel
             (4_107_542_399_999_999, "2100-02-28T23:59:59.999999Z"),
             (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
         ] as [(Int64, String)])
-    func timesAreWrittenAndReadBack(_ microseconds: Int64, _ text: String) {
+    func `Times are written and read back`(_ microseconds: Int64, _ text: String) {
         #expect(Timestamp.text(microseconds) == text)
         #expect(read("\(text) V 7 c m")?.time == microseconds)
     }
 
-    @Test func everyDayOfFourCenturiesIsReadBack() {
+    @Test func `Every day of four centuries is read back`() {
         for day: Int64 in 0..<146_097 {
             let time = day * 86_400_000_000
             #expect(read("\(Timestamp.text(time)) V 7 c m")?.time == time)

@@ -38,7 +38,7 @@ import WireModel
         }
     }
 
-    @Test func nothingDecidedAndEverythingAtItsEdgesAreGood() throws {
+    @Test func `Nothing decided, and everything at its edges, are good`() throws {
         try WireProfile().validate()
         var profile = WireProfile()
         profile.sampling.modules = ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"]
@@ -60,7 +60,7 @@ import WireModel
     }
 
     @Test(arguments: [0, 0.999, -1, 86_400.5, .nan, .infinity, -.infinity] as [Double])
-    func anIntervalOutsideItsRangeIsRefusedWithFieldValueAndRange(seconds: Double) throws {
+    func `An interval outside its range is refused with field, value and range`(seconds: Double) throws {
         let found = try #require(sampling { $0.sampleSeconds = seconds })
         #expect(found == "sampling.sampleSeconds is \(seconds); expected 1.0 to 86400.0 seconds.")
         #expect(sampling { $0.transmitSeconds = seconds }?.hasPrefix("sampling.transmitSeconds is") == true)
@@ -73,7 +73,7 @@ import WireModel
         #expect(override?.hasPrefix("sampling.overrides[0].transmitSeconds is") == true)
     }
 
-    @Test func unknownReservedAndRepeatedModulesAreRefused() {
+    @Test func `Unknown, reserved and repeated modules are refused`() {
         func named(_ names: [String]) -> String? {
             sampling {
                 $0.modules = names
@@ -89,7 +89,7 @@ import WireModel
         #expect(sampling { $0.modules = ["system"] } != nil)
     }
 
-    @Test func secondsSharesAndSizesHaveBounds() {
+    @Test func `Seconds, shares and sizes have bounds`() {
         #expect(message { $0.beaconSeconds = 59 } == "beaconSeconds is 59; expected 60 to 86400 seconds.")
         #expect(message { $0.beaconSeconds = 86_401 } != nil)
         #expect(message { $0.analytics.holdSeconds = 259_201 }?.hasPrefix("analytics.holdSeconds") == true)
@@ -108,19 +108,19 @@ import WireModel
         #expect(message { $0.budgets.cpuShare = 10_000_001 } != nil)
     }
 
-    @Test func aBadScrubPatternIsNamedWithItsPlace() {
+    @Test func `A bad scrub pattern is named with its place`() {
         let found = message { $0.logging.scrubPatterns = ["a", "b(c"] }
         #expect(found?.hasPrefix("logging.scrubPatterns[1] \"(\" is not closed at character 2") == true)
     }
 
-    @Test func privacyNamesKnownClassesAndActions() {
+    @Test func `Privacy names known classes and actions`() {
         #expect(
             message { $0.privacy = ["shoe-size": .drop] }?.hasPrefix("privacy names the class \"shoe-size\"") == true)
         #expect(message { $0.privacy = ["ssid": .unspecified] } != nil)
         #expect(message { $0.privacy = ["ssid": .UNRECOGNIZED(9)] } != nil)
     }
 
-    @Test func transmissionRulesNameKnownDataNetworksAndBatteries() {
+    @Test func `Transmission rules name known data, networks and batteries`() {
         func transmission(_ change: (inout WireTransmissionRule) -> Void) -> String? {
             message {
                 var rule = WireTransmissionRule()
@@ -142,16 +142,16 @@ import WireModel
     }
 
     @Test(arguments: ["", "v12", "12 ", ">=12", String(repeating: "1", count: 65), "1\u{0}"])
-    func aVersionThatIsNoneIsRefused(version: String) {
+    func `A version that is none is refused`(version: String) {
         #expect(rule { $0.version = version }?.hasPrefix("compliance[0].version is") == true)
     }
 
     @Test(arguments: ["", "==", "=>", "≥"])
-    func anOperatorThatIsNoneIsRefused(name: String) {
+    func `An operator that is none is refused`(name: String) {
         #expect(rule { $0.operator = name }?.hasPrefix("compliance[0].operator is") == true)
     }
 
-    @Test func complianceRulesHaveASubjectAndAnIdOfTheirOwn() {
+    @Test func `Compliance rules have a subject and an ID of their own`() {
         #expect(rule { $0.subject = "kernel" } != nil)
         #expect(rule { $0.id = "" } != nil)
         #expect(
@@ -167,11 +167,12 @@ import WireModel
             (90.1, 0, 5), (-91, 0, 5), (0, 180.5, 5), (0, -181, 5), (0, 0, 0), (0, 0, 3e7), (.nan, 0, 5),
             (0, .infinity, 5), (0, 0, .nan),
         ] as [(Double, Double, Double)])
-    func coordinatesAndRadiiHaveRanges(latitude: Double, longitude: Double, radius: Double) {
+    func `Coordinates and radii have ranges`(latitude: Double, longitude: Double, radius: Double) {
         #expect(fence(latitude, longitude, radius)?.hasPrefix("geofences[0].") == true)
     }
 
-    @Test(arguments: ["report", "block", "wipe", ""]) func consequencesAreOfThreeKindsOrNotGiven(name: String) {
+    @Test(arguments: ["report", "block", "wipe", ""]) func `Consequences are of three kinds or not given`(name: String)
+    {
         #expect(rule { $0.consequence = name } == nil && message { $0.detection.consequence = name } == nil)
         let wrong = "\(name)x"
         #expect(rule { $0.consequence = wrong }?.hasPrefix("compliance[0].consequence is") == true)
@@ -179,7 +180,7 @@ import WireModel
         #expect(rule { $0.action = wrong } == nil, "a text for people")
     }
 
-    @Test func listsOfDetectionAreBounded() {
+    @Test func `Lists of detection are bounded`() {
         #expect(
             message {
                 $0.detection.detectorsGiven = true
@@ -195,7 +196,7 @@ import WireModel
         #expect(message { $0.detection.unsignedKernelModules = [""] } != nil)
     }
 
-    @Test func settingsOfALaterVersionAreNoticedWhereverTheyAre() throws {
+    @Test func `Settings of a later version are noticed wherever they are`() throws {
         // Field 900 with the number 1.
         let later = Data([0xA0, 0x38, 1])
         func withLater<Part: Message>(_ part: Part) throws -> Part { try Part(serializedBytes: part.encoded + later) }

@@ -16,22 +16,22 @@ import WireModel
         ("^*", 1),
     ]
 
-    @Test(arguments: good) func whatIsOfferedIsGoodAndAnExpression(pattern: String) throws {
+    @Test(arguments: good) func `A pattern that is offered is good and an expression`(pattern: String) throws {
         #expect(ScrubPatternSyntax.fault(in: pattern) == nil)
         // The widest engine at hand agrees that it is one.
         _ = try NSRegularExpression(pattern: pattern == "[]a]" ? "[\\]a]" : pattern)
     }
 
-    @Test(arguments: bad) func whatIsNotIsFoundAtItsPlace(pattern: String, position: Int) {
+    @Test(arguments: bad) func `A fault in a pattern is found at its place`(pattern: String, position: Int) {
         #expect(ScrubPatternSyntax.fault(in: pattern)?.position == position, "\(pattern)")
     }
 
-    @Test func nestingIsBounded() {
+    @Test func `Nesting is bounded`() {
         let deep = String(repeating: "(", count: 5000) + String(repeating: ")", count: 5000)
         #expect(ScrubPatternSyntax.fault(in: deep) != nil)
     }
 
-    @Test func everyPrefixIsAnsweredWithoutATrap() {
+    @Test func `Every prefix is answered without a trap`() {
         for pattern in Self.good {
             for end in pattern.unicodeScalars.indices {
                 _ = ScrubPatternSyntax.fault(in: String(pattern.unicodeScalars[..<end]))

@@ -8,7 +8,7 @@ import WireModel
         return set
     }
 
-    @Test func aPatternMeansWhatItSays() throws {
+    @Test func `A pattern means what it says`() throws {
         let a = ScrubPattern.character(ScrubCharacters("a"))
         let b = ScrubPattern.character(ScrubCharacters("b"))
         #expect(try ScrubPatternSyntax.parse("ab") == .sequence([a, b]))
@@ -31,7 +31,7 @@ import WireModel
                 == .sequence([.character(ScrubCharacters(".")), .character(ScrubCharacters("\n"))]))
     }
 
-    @Test func rangesMergeAndInvert() {
+    @Test func `Ranges merge and invert`() {
         var some = set("c"..."d", "a"..."a")
         #expect(some.ranges == [97...97, 99...100])
         some.insert(98...98)
@@ -47,7 +47,7 @@ import WireModel
         ("((((a{100}){100}){100}){100}){100}", false),
         ("(){1000}", true), ("((){1000}){1000}", false), ("a{0,1000}", true), ("(a*){1000}", true),
     ])
-    func whatGrowsTooLargeIsRefused(_ pattern: String, _ isGood: Bool) {
+    func `What grows too large is refused`(_ pattern: String, _ isGood: Bool) {
         #expect((ScrubPatternSyntax.fault(in: pattern) == nil) == isGood)
     }
 }

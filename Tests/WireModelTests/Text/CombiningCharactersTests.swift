@@ -9,7 +9,7 @@ import WireModel
 
     private static func marks(_ count: Int) -> String { String(repeating: "\u{301}", count: count) }
 
-    @Test func theLimitIsWhereItIs() {
+    @Test func `The limit of combining characters is where it should be`() {
         #expect(!areTooMany("e" + Self.marks(CombiningCharacters.limit)))
         #expect(areTooMany("e" + Self.marks(CombiningCharacters.limit + 1)))
         #expect(areTooMany(String(repeating: "漢", count: 900) + Self.marks(CombiningCharacters.limit + 1) + "漢"))
@@ -18,12 +18,12 @@ import WireModel
         #expect(!areTooMany(""))
     }
 
-    @Test func bytesThatAreNotTextAreFewEnough() {
+    @Test func `Bytes that are not text are few enough`() {
         #expect(!Data(repeating: 0xFF, count: 100_000).withUnsafeBytes { CombiningCharacters.areTooMany(in: $0) })
         #expect(!Data(repeating: 0xCC, count: 100_000).withUnsafeBytes { CombiningCharacters.areTooMany(in: $0) })
     }
 
-    @Test func aBodyWithTooManyIsRefusedBeforeItIsHashed() {
+    @Test func `A body with too many combining characters is refused before it is hashed`() {
         var event = WireEvent()
         event.attributes = ["n" + Self.marks(CombiningCharacters.limit + 1): WireValue()]
         let bytes = event.encoded
@@ -32,7 +32,7 @@ import WireModel
         #expect(throws: Never.self) { try WireEvent.decode(bytes) }
     }
 
-    @Test func anEnvelopeWithTooManyIsNone() {
+    @Test func `An envelope with too many combining characters is none`() {
         let stamp = RecordStamp(wallTime: 0, bootID: GoldenMessages.boot, timeSinceBoot: 1)
         func record(_ application: String) -> Data {
             NewRecord(

@@ -14,17 +14,17 @@ import WireModel
         ("\u{2066}x\u{2069}\u{200F}\u{61C}", #"\u{2066}x\u{2069}\u{200F}\u{61C}"#),
         ("one\u{2028}two", #"one\u{2028}two"#),
     ])
-    func nothingOfATextSteersATerminal(_ text: String, _ shown: String) {
+    func `Nothing of a text steers a terminal`(_ text: String, _ shown: String) {
         #expect(text.escapingControlCharacters == shown)
         #expect(!shown.unicodeScalars.contains { $0.isHidden })
     }
 
-    @Test func aProgramKeepsItsOwnLineEnds() {
+    @Test func `A program keeps its own line ends`() {
         #expect("a\nb\u{9B}".escapingControlCharacters(keeping: "\n") == "a\nb\\u{9B}")
     }
 
     @Test(arguments: ["plain", "é â ‹ ؜x", "\u{9B}2J\u{202E}", "\u{7F}\u{1B}\n\"\\", "😀\u{2069}"])
-    func escapedJSONHasTheSameValueAndHidesNothing(_ text: String) throws {
+    func `Escaped JSON has the same value and hides nothing`(_ text: String) throws {
         let json = try JSONEncoder().encode([text: [text]])
         let escaped = json.escapingHiddenCharactersInJSON
         #expect(try JSONDecoder().decode([String: [String]].self, from: escaped) == [text: [text]])
@@ -32,7 +32,7 @@ import WireModel
     }
 
     /// Names that were accepted before are accepted on.
-    @Test func textThatIsShownEscapedIsStillAName() {
+    @Test func `Text that is shown escaped is still a name`() {
         #expect(!"a\u{200F}b".hasControlCharacters && "a\u{9B}b".hasControlCharacters)
     }
 }
