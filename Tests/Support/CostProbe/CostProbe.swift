@@ -44,9 +44,9 @@ enum CostProbe {
         switch operation {
         case .sample:
             var module = SystemModule(host: CapturedMachine.laptop.host(), logger: logger)
-            for number in 1...Int64(times) {
+            for number in 1...UInt64(times) {
                 let time = SampleTime(
-                    wallMicroseconds: number * 1_000_000, sinceBootMicroseconds: 3_700_000_000 + number * 1_000_000)
+                    wallMicroseconds: Int64(number) * 1_000_000, sinceBootMicroseconds: 3_700_000_000 + number * 1_000_000)
                 guard case .sample = module.sample(at: time) else { fatalError("no sample") }
             }
         case .log:
