@@ -68,7 +68,7 @@ func tests(
     _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []
 ) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: [.init(stringLiteral: name), "TelemetryTestKit"] + dependencies,
+        name: "\(name)Tests", dependencies: [.init(stringLiteral: name)] + dependencies,
         exclude: exclude, resources: resources, swiftSettings: settings)
 }
 
@@ -247,60 +247,72 @@ let package = Package(
         program("fleet-simulator", "FleetSimulator"),
 
         // Tests.
+        .target(name: "TestKit", path: "Tests/Support/TestKit", swiftSettings: settings),
         .target(
-            name: "TelemetryTestKit",
+            name: "DeviceTestKit",
             dependencies: [
-                "TelemetryBasics", "WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter", "CollectorStore",
+                "TestKit", "TelemetryBasics", "WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter",
             ],
-            path: "Tests/Support/TelemetryTestKit", exclude: ["CapturedHost/Machines", "QueueFiles"],
+            path: "Tests/Support/DeviceTestKit", exclude: ["CapturedHost/Machines", "QueueFiles"],
             swiftSettings: settings),
         .target(
-            name: "RecordStoreTestKit", dependencies: ["CollectorStore", "WireModel"],
-            path: "Tests/Support/RecordStoreTestKit", swiftSettings: settings),
+            name: "StoreTestKit",
+            dependencies: ["TestKit", "DeviceTestKit", "WireModel", "Gzip", "Transmitter", "CollectorStore"],
+            path: "Tests/Support/StoreTestKit", swiftSettings: settings),
         // Not shipped; Tools/checks/costs runs it.
         .executableTarget(
             name: "cost-probe",
             dependencies: [
-                "TelemetryTestKit", "RecordStoreTestKit", "CollectorStore", "LogStore", "RecordQueue", "SampleModules",
+                "DeviceTestKit", "StoreTestKit", "CollectorStore", "LogStore", "RecordQueue", "SampleModules",
                 "WireModel", logging,
             ],
             path: "Tests/Support/CostProbe", swiftSettings: settings),
         .target(
-            name: "HTTPTestKit", dependencies: ["TelemetryTestKit", nioCore, nioPosix, nioSSL],
+            name: "HTTPTestKit", dependencies: ["TestKit", nioCore, nioPosix, nioSSL],
             path: "Tests/Support/HTTPTestKit", swiftSettings: settings),
         .target(
             name: "ClickHouseTestKit",
-            dependencies: ["ClickHouse", "TelemetryTestKit", nioCore, nioPosix, logging],
+            dependencies: ["ClickHouse", "TestKit", nioCore, nioPosix, logging],
             path: "Tests/Support/ClickHouseTestKit", swiftSettings: settings),
         .target(
-            name: "BrowserTestKit", dependencies: ["TelemetryTestKit", "Transmitter", "JSON"],
+            name: "BrowserTestKit", dependencies: ["TestKit", "Transmitter", "JSON"],
             path: "Tests/Support/BrowserTestKit", swiftSettings: settings),
         .target(
-            name: "PostgresTestKit", dependencies: ["TelemetryTestKit"], path: "Tests/Support/PostgresTestKit",
+            name: "PostgresTestKit", dependencies: ["TestKit"], path: "Tests/Support/PostgresTestKit",
             swiftSettings: settings),
-        tests("TelemetryBasics", []),
+        tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("Gzip", []),
-        tests("SQLite", []),
-        tests("SampleModules", ["WireModel", "MetricCatalog", logging]),
-        tests("RecordQueue", ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
-        tests("LogStore", ["TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
-        tests("Transmitter", ["WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
-        tests("HTTPConnection", []),
+        tests("SQLite", ["TestKit"]),
+        tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),
+        tests("RecordQueue", ["DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+        tests("LogStore", ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests(
-            "HTTPTransport", ["WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
+            "Transmitter",
+            ["TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
+        tests("HTTPConnection", ["TestKit"]),
+        tests(
+            "HTTPTransport",
+            ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
         tests(
             "DataSampler",
             [
+                "TestKit", "DeviceTestKit", "StoreTestKit",
                 "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter",
                 "CollectorStore", swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
-        tests("AWSDK", ["DataSampler", "LogStore", "CollectorStore", "Transmitter", "WireModel", logging]),
+        tests(
+            "AWSDK",
+            [
+                "TestKit", "StoreTestKit", "DataSampler", "LogStore", "CollectorStore", "Transmitter", "WireModel",
+                logging,
+            ]),
         tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
         tests(
             "AgentCommands",
             [
+                "TestKit", "DeviceTestKit",
                 "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket",
                 "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
@@ -308,6 +320,7 @@ let package = Package(
         tests(
             "LogCommands",
             [
+                "TestKit", "DeviceTestKit",
                 "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
                 "WireModel", "Gzip", "ws1log", crypto, argumentParser,
             ]),
@@ -315,23 +328,26 @@ let package = Package(
         tests("Console", ["TelemetryBasics", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests("RecordViews", ["WireModel", "JSON", swiftProtobuf]),
-        tests("PostgreSQL", ["PostgresTestKit", logging]),
+        tests("PostgreSQL", ["TestKit", "PostgresTestKit", logging]),
         tests("ClusterRegistry", ["CollectorStore", "WireModel", "PostgreSQL", "PostgresTestKit", logging]),
         tests(
             "CollectorStore",
             [
-                "RecordStoreTestKit", "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgreSQL", "ClusterRegistry",
+                "TestKit", "DeviceTestKit", "StoreTestKit",
+                "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgreSQL", "ClusterRegistry",
                 "PostgresTestKit", crypto, logging,
             ]),
         tests(
             "ObjectStorage",
             [
+                "TestKit", "StoreTestKit",
                 "TelemetryBasics", "WireModel", "HTTPTestKit", "CollectorStore", "Gzip", nioPosix,
                 crypto, logging,
             ]),
         tests(
             "Collector",
             [
+                "TestKit", "DeviceTestKit", "StoreTestKit",
                 "TelemetryBasics", "WireModel", "JSON", "Console", "SQLite", "MetricCatalog", "CollectorStore",
                 "CommandKit",
                 "CollectorCommands",
@@ -344,18 +360,21 @@ let package = Package(
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
             ]),
-        tests("ClickHouse", ["ClickHouseTestKit", "HTTPConnection", "HTTPTestKit", logging, nioCore, nioHTTP1]),
+        tests(
+            "ClickHouse", ["TestKit", "ClickHouseTestKit", "HTTPConnection", "HTTPTestKit", logging, nioCore, nioHTTP1]),
         tests(
             "ClusterStore",
             [
-                "CollectorStore", "PostgreSQL", "ClickHouse", "WireModel", "RecordStoreTestKit", "PostgresTestKit",
+                "TestKit", "StoreTestKit",
+                "CollectorStore", "PostgreSQL", "ClickHouse", "WireModel", "PostgresTestKit",
                 "ClickHouseTestKit", logging,
             ]),
         tests(
             "ClusterMove",
             [
+                "StoreTestKit",
                 "CollectorStore", "ClusterStore", "ClusterRegistry", "ObjectStorage", "PostgreSQL", "ClickHouse",
-                "TelemetryBasics", "WireModel", "SQLite", "Gzip", "RecordStoreTestKit", "PostgresTestKit",
+                "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgresTestKit",
                 "ClickHouseTestKit",
                 crypto, logging,
             ]),
@@ -365,12 +384,16 @@ let package = Package(
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),
         .testTarget(
             name: "ExactlyOnceTests",
-            dependencies: ["WireModel", "RecordQueue", "Transmitter", "CollectorStore", "TelemetryTestKit", logging],
+            dependencies: [
+                "TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "Transmitter", "CollectorStore",
+                logging,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "TelemetryTestKit", "BrowserTestKit",
+                "TestKit", "DeviceTestKit", "StoreTestKit",
+                "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
                 "fleet-simulator",

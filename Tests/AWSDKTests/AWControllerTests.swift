@@ -1,11 +1,12 @@
 @testable import DataSampler
 import Foundation
 import Logging
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import AWSDK
+import StoreTestKit
+import TestKit
 
 /// Start, initial check, profile, stop and the container.
 @Suite(.timeLimit(.minutes(10))) struct AWControllerTests {

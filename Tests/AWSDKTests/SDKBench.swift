@@ -3,11 +3,11 @@ import CollectorStore
 import Foundation
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Transmitter
 import WireModel
 
 @testable import AWSDK
+import StoreTestKit
 
 /// An engine of a test's own over a collector without a network.
 struct SDKBench {
@@ -134,16 +134,4 @@ final class FormerDelegate: AWControllerDelegate {
     func stopNetworkActivity(_ networkActivityStatus: NetworkActivityStatus) { record("stop \(networkActivityStatus)") }
     func resumeNetworkActivity() { record("resume") }
     func userChanged() { record("user changed") }
-}
-
-/// A directory of a test's own, removed with what is in it.
-struct TemporaryDirectory: ~Copyable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appending(path: "ws1-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

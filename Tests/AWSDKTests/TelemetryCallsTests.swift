@@ -2,11 +2,11 @@ import DataSampler
 import Foundation
 import LogStore
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import AWSDK
+import TestKit
 
 /// The documented calls, from the name to what the collector has.
 @Suite(.timeLimit(.minutes(10))) struct TelemetryCallsTests {

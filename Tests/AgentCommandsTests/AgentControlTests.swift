@@ -2,13 +2,13 @@ import ArgumentParser
 import CommandKit
 import Foundation
 import Logging
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import AgentCommands
 @testable import DataSampler
+import DeviceTestKit
 
 /// A sampler that commands reach through the control socket, as in an agent.
 @Suite(.timeLimit(.minutes(10))) struct AgentControlTests {

@@ -1,7 +1,7 @@
 import ClickHouse
 import ClickHouseTestKit
 import Foundation
-import TelemetryTestKit
+import TestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct SecureConnectionTests {

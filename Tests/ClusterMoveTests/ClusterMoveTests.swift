@@ -1,13 +1,13 @@
 import ClusterRegistry
 import Foundation
 import PostgreSQL
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterMove
 @testable import ClusterStore
 @testable import CollectorStore
+import StoreTestKit
 
 /// A data directory moves into a cluster on real servers, and devices notice nothing.
 @Suite(.timeLimit(.minutes(5))) struct ClusterMoveTests {

@@ -1,7 +1,6 @@
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import SQLite
 import Testing
 import WireModel

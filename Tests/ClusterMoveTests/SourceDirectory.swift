@@ -2,11 +2,11 @@ import Crypto
 import Foundation
 import Gzip
 import Logging
-import RecordStoreTestKit
 import TelemetryBasics
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
 
 let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 

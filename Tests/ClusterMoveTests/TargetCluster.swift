@@ -5,14 +5,13 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Synchronization
-import TelemetryTestKit
 import WireModel
 
 @testable import ClusterMove
 @testable import ClusterStore
 @testable import ObjectStorage
+import StoreTestKit
 
 /// An empty cluster on real servers: PostgreSQL, three replicas of ClickHouse, and a bucket.
 final class TargetCluster: Sendable {

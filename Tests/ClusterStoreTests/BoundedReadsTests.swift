@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
 
 /// What goes over all chains reads them in pages, so that no answer grows with the fleet.
 @Suite struct BoundedReadsTests {

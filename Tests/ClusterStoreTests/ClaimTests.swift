@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
 
 /// Several collectors work on the same chains: the newest claim wins, and nothing is lost or doubled.
 @Suite struct ClaimTests {

@@ -1,4 +1,4 @@
-import RecordStoreTestKit
+import StoreTestKit
 import Testing
 
 /// The cluster's store keeps what `RecordStore` promises, on three replicas of ClickHouse and a PostgreSQL.

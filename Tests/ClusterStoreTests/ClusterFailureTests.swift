@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
 
 /// Servers are killed and frozen. Devices get `unavailable` meanwhile, and nothing is lost or doubled.
 @Suite(.serialized) struct ClusterFailureTests {

@@ -4,13 +4,13 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
+import TestKit
 
 /// Two collectors, devices that send without end, and servers that are killed and frozen in turn.
 @Suite(.serialized) struct ClusterStressTests {

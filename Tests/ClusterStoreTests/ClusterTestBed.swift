@@ -6,7 +6,7 @@ import Foundation
 import Logging
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
+import StoreTestKit
 import WireModel
 
 /// A store's own databases on real servers, for one test.

@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
 
 /// The tables for people show what is committed, once, and each organization's records to that organization.
 @Suite struct PeopleTablesTests {

@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
 
 /// Lists over many devices: complete, in the order of receipt, and no dearer than what they show.
 @Suite struct RecordListingTests {

@@ -4,11 +4,11 @@ import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
+import StoreTestKit
 
 /// After a failover that has lost commits, a recovery finds again what was reported to devices as stored.
 @Suite struct RecoveryTests {

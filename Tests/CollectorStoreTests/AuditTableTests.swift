@@ -1,9 +1,9 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import TestKit
 
 @Suite("What displaces what in the audit trail", .eachRegistry) struct AuditTableTests {
     private let directory: TemporaryDirectory

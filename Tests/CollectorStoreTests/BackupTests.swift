@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
-import RecordStoreTestKit
 import SQLite
 import TelemetryBasics
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite struct BackupTests {
     private let parent: TemporaryDirectory

@@ -1,7 +1,8 @@
 import CollectorStore
 import Foundation
-import RecordStoreTestKit
+import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 
 @Suite struct CertificateWatchTests {

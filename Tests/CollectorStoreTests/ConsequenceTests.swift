@@ -1,9 +1,10 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// What the collector does about compromised devices and broken rules.
 @Suite(.eachRegistry) struct ConsequenceTests {

@@ -1,9 +1,10 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite("What devices do, in the audit trail", .eachRegistry) struct DeviceAuditTests {
     private typealias Limit = AuditRepeatLimit<DeviceID>

@@ -1,9 +1,10 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// Which client certificates the metadata holds for a device's.
 @Suite(.eachRegistry) struct DeviceCertificateTests {

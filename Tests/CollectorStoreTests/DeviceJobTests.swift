@@ -1,10 +1,11 @@
 import Foundation
-import RecordStoreTestKit
 import SQLite
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite("Jobs over devices", .eachRegistry) struct DeviceJobTests {
     private let directory: TemporaryDirectory

@@ -1,9 +1,10 @@
 import Foundation
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite struct DirectoryChunkStoreTests {
     @Test func `The directory does what every chunk store must`() throws {

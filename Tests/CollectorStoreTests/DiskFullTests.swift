@@ -1,7 +1,8 @@
 import CollectorStore
 import Foundation
 import Glibc
-import RecordStoreTestKit
+import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 

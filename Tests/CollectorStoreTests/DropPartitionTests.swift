@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
-import RecordStoreTestKit
+import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 

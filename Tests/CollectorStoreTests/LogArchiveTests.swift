@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
 import Gzip
-import RecordStoreTestKit
 import TelemetryBasics
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite(.eachRegistry) struct LogArchiveTests {
     @Test(.aboutFiles) func `What was answered is there after every end`() async throws {

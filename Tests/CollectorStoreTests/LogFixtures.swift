@@ -2,11 +2,12 @@ import Crypto
 import Foundation
 import Logging
 import Gzip
-import RecordStoreTestKit
 import TelemetryBasics
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// A device and its log, and what tests do with them at an archive.
 struct LogDevice: Sendable {

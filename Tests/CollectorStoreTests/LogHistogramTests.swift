@@ -1,11 +1,12 @@
 import Foundation
 import Gzip
-import RecordStoreTestKit
 import TelemetryBasics
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite(.eachRegistry) struct LogHistogramTests {
     private static let second: Int64 = 1_000_000

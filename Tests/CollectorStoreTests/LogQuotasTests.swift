@@ -1,10 +1,10 @@
 import Foundation
-import RecordStoreTestKit
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// The name of an application comes from the device: inventing names must not go round a quota.
 @Suite(.eachRegistry) struct LogQuotasTests {

@@ -1,10 +1,11 @@
 import Foundation
-import RecordStoreTestKit
 import SQLite
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// Who gets a device's id from a collector that was restored from an older backup.
 @Suite struct LostCredentialTests {

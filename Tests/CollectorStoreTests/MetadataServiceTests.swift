@@ -1,10 +1,11 @@
 import Foundation
-import RecordStoreTestKit
 import Synchronization
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite(.eachRegistry) struct MetadataServiceTests {
     private let directory: TemporaryDirectory

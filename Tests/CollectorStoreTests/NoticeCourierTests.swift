@@ -1,11 +1,12 @@
 import Foundation
-import RecordStoreTestKit
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import DeviceTestKit
+import StoreTestKit
+import TestKit
 
 @Suite(.timeLimit(.minutes(5)), .eachRegistry) struct NoticeCourierTests {
     private let directory: TemporaryDirectory

@@ -1,11 +1,12 @@
 import Foundation
-import RecordStoreTestKit
-import TelemetryTestKit
 import Synchronization
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import DeviceTestKit
+import StoreTestKit
+import TestKit
 
 @Suite(.timeLimit(.minutes(5)), .eachRegistry) struct NoticeMuteTests {
     private static let hour: Int64 = 3_600_000_000

@@ -1,8 +1,8 @@
 import CollectorStore
 import Foundation
-import RecordStoreTestKit
+import StoreTestKit
+import TestKit
 import Testing
-import TelemetryTestKit
 import WireModel
 
 /// What is found by device, kind, module, time and test data, held against a plain list of all that was stored.

@@ -1,10 +1,10 @@
 import Foundation
-import RecordStoreTestKit
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite("Quotas of records", .eachRegistry) struct RecordQuotaTests {
     private let directory: TemporaryDirectory

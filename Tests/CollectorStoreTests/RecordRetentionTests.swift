@@ -1,11 +1,12 @@
 import Foundation
-import RecordStoreTestKit
 import SQLite
 import Synchronization
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite struct RecordRetentionTests {
     private let directory: TemporaryDirectory

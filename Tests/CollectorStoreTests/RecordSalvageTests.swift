@@ -1,10 +1,11 @@
 import Foundation
-import RecordStoreTestKit
 import SQLite
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// A damaged record file is replaced by what can be proved of it; the rest is counted as lost, and devices go on.
 @Suite struct RecordSalvageTests {

@@ -1,9 +1,9 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
 
 @Suite struct RegistryChangeTests {
     private static func device(_ number: Int) -> DeviceID { DeviceID(high: 1, low: UInt64(number)) }

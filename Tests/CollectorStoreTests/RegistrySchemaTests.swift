@@ -1,10 +1,11 @@
 import Foundation
-import RecordStoreTestKit
 import SQLite
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// How `collector.sqlite` is made, checked and changed. `RegistryStepTests` has the same of PostgreSQL.
 @Suite struct RegistrySchemaTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import CollectorStore
+import TestKit
 
 /// What the metadata service relies on, of every engine.
 @Suite("The port to the registry", .eachRegistry) struct RegistrySessionTests {

@@ -1,12 +1,12 @@
 import Foundation
-import RecordStoreTestKit
 import SQLite
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite("Sessions of people in the console", .eachRegistry) struct SessionTests {
     private let directory: TemporaryDirectory

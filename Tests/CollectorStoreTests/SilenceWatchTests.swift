@@ -1,9 +1,10 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite("Notices of silent devices", .eachRegistry) struct SilenceWatchTests {
     private let directory: TemporaryDirectory

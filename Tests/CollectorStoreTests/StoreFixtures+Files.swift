@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import SQLite
+import TestKit
 import WireModel
 
 extension TemporaryDirectory {

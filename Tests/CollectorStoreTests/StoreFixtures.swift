@@ -1,8 +1,9 @@
 import CollectorStore
 import Foundation
 import Logging
-import RecordStoreTestKit
+import StoreTestKit
 import Synchronization
+import TestKit
 
 /// A machine's count of time that goes along with a wall clock until that is set.
 final class ManualBootClock: BootClock {
@@ -23,18 +24,6 @@ final class ManualBootClock: BootClock {
         clock.advance(days: days)
         offset.withLock { $0 += days * 86_400_000_000 }
     }
-}
-
-/// A directory that goes away with it.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("collector-store-\(UUID())").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
 let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

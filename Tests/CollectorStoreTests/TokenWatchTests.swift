@@ -1,9 +1,10 @@
 import Foundation
-import RecordStoreTestKit
 import Synchronization
 import Testing
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 @Suite(.eachRegistry) struct TokenWatchTests {
     private static let day: Int64 = 86_400 * 1_000_000

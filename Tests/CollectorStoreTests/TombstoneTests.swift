@@ -1,9 +1,10 @@
 import Foundation
-import RecordStoreTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// What was deleted never comes again, and what remains of it is bounded.
 @Suite("What remains of what was deleted", .eachRegistry) struct TombstoneTests {

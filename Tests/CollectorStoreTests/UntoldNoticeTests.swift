@@ -1,11 +1,11 @@
-import RecordStoreTestKit
 import SQLite
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
+import StoreTestKit
+import TestKit
 
 /// A full disk refuses the notice about itself, as a trigger does here.
 @Suite("Notices that could not be written") struct UnreportedNoticeTests {

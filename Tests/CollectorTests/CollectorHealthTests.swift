@@ -1,10 +1,10 @@
 import CollectorStore
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 
 @testable import Collector
+import StoreTestKit
 
 @Suite("What is wrong with the collector itself") struct CollectorHealthTests {
     private let directory = TestMetadata()

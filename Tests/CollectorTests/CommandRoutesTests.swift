@@ -4,7 +4,6 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -6,7 +6,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
-import TelemetryTestKit
+import TestKit
 import Testing
 import WireModel
 

@@ -3,11 +3,11 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import Collector
+import TestKit
 
 /// One damaged record file keeps nobody from being answered, and a collector replaces it by itself.
 @Suite("Damaged record files", .timeLimit(.minutes(10))) struct DamagedFileTests {

@@ -4,12 +4,12 @@ import HTTPConnection
 import HTTPTransport
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import Collector
+import DeviceTestKit
 
 /// A device's own transmitter and transport at a collector that issues client certificates, over TLS.
 @Suite("A device with a client certificate", .timeLimit(.minutes(2)))

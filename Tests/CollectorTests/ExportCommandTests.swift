@@ -1,6 +1,6 @@
 import CollectorStore
 import Foundation
-import TelemetryTestKit
+import TestKit
 import Testing
 import WireModel
 

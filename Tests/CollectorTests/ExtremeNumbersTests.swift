@@ -5,7 +5,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
-import TelemetryTestKit
+import TestKit
 import Testing
 import WireModel
 

@@ -4,7 +4,6 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import SQLite
-import TelemetryTestKit
 import Testing
 import WireModel
 

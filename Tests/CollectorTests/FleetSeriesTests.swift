@@ -2,7 +2,6 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
-import TelemetryTestKit
 import Testing
 import WireModel
 

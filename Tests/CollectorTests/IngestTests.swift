@@ -5,7 +5,6 @@ import Gzip
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -3,11 +3,11 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import Collector
+import TestKit
 
 /// Clients that do not behave, over real sockets.
 @Suite("Connections that misbehave")

@@ -3,7 +3,7 @@ import Foundation
 import Gzip
 import HummingbirdTesting
 import TelemetryBasics
-import TelemetryTestKit
+import TestKit
 import Testing
 import WireModel
 

@@ -1,5 +1,5 @@
 import Foundation
-import TelemetryTestKit
+import TestKit
 import Testing
 
 /// The built `ws1collector` where its output cannot be written.

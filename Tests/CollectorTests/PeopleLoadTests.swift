@@ -5,11 +5,11 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import Collector
+import TestKit
 
 /// What people and scripts ask for keeps nobody else from an answer.
 @Suite("People's load", .timeLimit(.minutes(5)))

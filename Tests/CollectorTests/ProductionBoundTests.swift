@@ -3,7 +3,6 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -1,10 +1,10 @@
 import CollectorStore
 import Foundation
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorCommands
+import TestKit
 
 /// The built `ws1collector purge`, on a directory alone and beside a collector.
 @Suite("ws1collector purge", .timeLimit(.minutes(10)))

@@ -3,7 +3,6 @@ import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import MetricCatalog
-import TelemetryTestKit
 import Testing
 import WireModel
 

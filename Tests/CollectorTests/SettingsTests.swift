@@ -4,13 +4,13 @@ import Foundation
 import Logging
 import NIOCore
 import NIOPosix
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import Collector
 @testable import CollectorCommands
 @testable import CommandKit
+import TestKit
 
 @Suite("Settings of the collector")
 struct SettingsTests {

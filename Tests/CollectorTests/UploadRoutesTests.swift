@@ -3,7 +3,7 @@ import Foundation
 import Gzip
 import HTTPTypes
 import HummingbirdTesting
-import TelemetryTestKit
+import TestKit
 import Testing
 import WireModel
 

@@ -1,11 +1,12 @@
 import Foundation
 import Logging
 import SampleModules
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite struct AnalyticsLedgerTests {
     private let clock = ManualRecordClock()

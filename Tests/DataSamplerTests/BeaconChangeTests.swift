@@ -1,9 +1,9 @@
 import CollectorStore
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// A collector hears of a change without a schedule and without a call of the host.
 @Suite(.timeLimit(.minutes(10))) struct BeaconChangeTests {

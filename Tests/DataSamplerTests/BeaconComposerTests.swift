@@ -1,11 +1,12 @@
 import Foundation
 import Logging
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
+import DeviceTestKit
+import TestKit
 
 @Suite struct BeaconComposerTests {
     private static func inputs() async throws -> BeaconInputs {

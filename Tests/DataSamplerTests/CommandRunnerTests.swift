@@ -2,12 +2,13 @@ import Foundation
 import Logging
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// Commands over a real ledger and queue, and what a crash at any save leads to.
 @Suite(.timeLimit(.minutes(10))) struct CommandRunnerTests {

@@ -1,10 +1,11 @@
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct CompromiseMonitorTests {
     private final class ScriptedDetector: CompromiseDetector {

@@ -1,10 +1,10 @@
 import Foundation
 import Logging
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// The profile's raw text, whole and by key.
 @Suite(.timeLimit(.minutes(5))) struct CustomPayloadTests {

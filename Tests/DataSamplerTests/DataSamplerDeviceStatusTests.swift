@@ -2,12 +2,14 @@ import CollectorStore
 import Foundation
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import StoreTestKit
+import TestKit
 
 /// Push token, user, findings and usage, from the public calls to what the collector has.
 @Suite(.timeLimit(.minutes(10))) struct DataSamplerDeviceStatusTests {

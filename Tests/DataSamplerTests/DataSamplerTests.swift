@@ -3,12 +3,14 @@ import Foundation
 import Logging
 import RecordQueue
 import SampleModules
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import StoreTestKit
+import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct DataSamplerTests {
     private let store = InMemoryRecordStore()

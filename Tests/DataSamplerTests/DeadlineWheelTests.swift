@@ -1,6 +1,5 @@
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -3,12 +3,13 @@ import Foundation
 import LogStore
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import Testing
 @testable import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// Calls that return once the collector has what they sent, or say why it has not.
 @Suite(.timeLimit(.minutes(10))) struct DeliveryTests {

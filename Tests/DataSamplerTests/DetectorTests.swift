@@ -1,10 +1,11 @@
 import Foundation
 import SampleModules
 import Synchronization
-import TelemetryTestKit
 import Testing
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// What the library's detectors say of machines in memory.
 @Suite struct DetectorTests {

@@ -1,10 +1,11 @@
 import Foundation
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct DeviceInformationTests {
     private let bench = SamplerBench()

@@ -2,11 +2,12 @@ import CollectorStore
 import Foundation
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// What is sampled while the device runs, and what pauses or disturbs it.
 ///

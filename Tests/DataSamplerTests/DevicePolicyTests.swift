@@ -1,6 +1,5 @@
 import FoundationEssentials
 import RecordQueue
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel

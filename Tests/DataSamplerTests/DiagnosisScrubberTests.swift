@@ -1,11 +1,11 @@
 import Foundation
 import LogStore
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// What a diagnosis must not show.
 @Suite(.timeLimit(.minutes(5))) struct DiagnosisScrubberTests {

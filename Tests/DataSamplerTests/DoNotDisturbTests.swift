@@ -1,9 +1,9 @@
 import Foundation
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 @Suite struct DoNotDisturbStateTests {
     private static let first = Data(repeating: 1, count: 16)

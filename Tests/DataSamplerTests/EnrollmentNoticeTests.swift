@@ -1,8 +1,8 @@
-import TelemetryTestKit
 import Testing
 import Transmitter
 
 @testable import DataSampler
+import TestKit
 
 /// What the host hears of the enrollment, both as a delegate and in the sequence of notices.
 @Suite(.timeLimit(.minutes(10))) struct EnrollmentNoticeTests {

@@ -2,13 +2,14 @@ import Foundation
 import LogStore
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
+import DeviceTestKit
+import TestKit
 
 /// A wipe that ends the enrollment, what an unenrollment leaves on disk, and what the host program does in between.
 @Suite(.timeLimit(.minutes(10))) struct EnterpriseWipeTests {

@@ -1,9 +1,9 @@
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// A program that waits for what may be recorded waits for a bounded time, and learns why there is nothing yet.
 @Suite(.timeLimit(.minutes(5))) struct FirstProfileTests {

@@ -1,10 +1,10 @@
 import CollectorStore
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// The reports of a host about itself: the device was unlocked, the program goes to the background and comes back.
 @Suite(.timeLimit(.minutes(10))) struct HostCallTests {

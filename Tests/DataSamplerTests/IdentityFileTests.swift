@@ -4,6 +4,7 @@ import Transmitter
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 @Suite struct IdentityFileTests {
     private let enrollment = Enrollment(

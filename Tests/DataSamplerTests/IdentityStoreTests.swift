@@ -2,12 +2,13 @@ import Foundation
 import Logging
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite struct IdentityStoreTests {
     private let enrollment = Enrollment(

@@ -1,9 +1,9 @@
 import Foundation
-import TelemetryTestKit
 import Testing
 import Transmitter
 
 @testable import DataSampler
+import TestKit
 
 /// Which collector a directory's last start asked.
 @Suite(.timeLimit(.minutes(5))) struct LastCollectorTests {

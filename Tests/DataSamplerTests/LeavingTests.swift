@@ -1,13 +1,13 @@
 import Foundation
 import Logging
 import SQLite
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
+import TestKit
 
 /// How a device erases what it keeps, and how it leaves.
 @Suite(.timeLimit(.minutes(10))) struct LeavingTests {

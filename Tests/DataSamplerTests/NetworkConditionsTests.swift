@@ -1,10 +1,11 @@
 import CollectorStore
 import Logging
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct NetworkConditionsTests {
     @Test func `Samples and beacons report the same of roaming`() async throws {

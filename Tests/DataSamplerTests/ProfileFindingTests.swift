@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// Everything in a profile is applied, or there is a finding.
 @Suite struct ProfileFindingTests {

@@ -5,6 +5,7 @@ import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
+import TestKit
 
 @Suite struct PushTokenStateTests {
     private typealias Mark = PushTokenState.Mark

@@ -1,11 +1,11 @@
 import CollectorStore
 import Logging
 import RecordQueue
-import TelemetryTestKit
 @testable import Transmitter
 import WireModel
 
 @testable import DataSampler
+import StoreTestKit
 
 /// What tests of the whole data sampler share: a collector without a network, and samplers over directories.
 struct SamplerBench {

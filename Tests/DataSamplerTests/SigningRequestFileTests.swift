@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import DataSampler
+import TestKit
 
 @Suite struct SigningRequestFileTests {
     private static let request = Data([0x30, 0x03, 0x02, 0x01, 0x05])

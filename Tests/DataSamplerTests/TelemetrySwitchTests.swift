@@ -2,12 +2,12 @@ import CollectorStore
 import Foundation
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// A profile switches telemetry off, and on again.
 @Suite(.timeLimit(.minutes(10))) struct TelemetrySwitchTests {

@@ -1,10 +1,10 @@
 import SampleModules
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// Both verdicts with evidence, and the consequence "block".
 @Suite(.timeLimit(.minutes(10))) struct VerdictReportTests {

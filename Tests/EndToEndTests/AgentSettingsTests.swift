@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import NIOCore
 import NIOHTTP1
-import TelemetryTestKit
+import TestKit
 import Testing
 
 /// What changes in an agent's configuration between two starts, or while it runs, does not keep it from its work.

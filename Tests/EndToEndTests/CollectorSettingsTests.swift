@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import TelemetryTestKit
 import Testing
 
 /// What `ws1collector` is started with, and what changes while it runs.

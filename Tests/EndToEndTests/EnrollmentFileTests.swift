@@ -1,5 +1,5 @@
 import Foundation
-import TelemetryTestKit
+import TestKit
 import Testing
 
 /// One file brings a device to its collector and to no other.

@@ -1,5 +1,5 @@
+import DeviceTestKit
 import Foundation
-import TelemetryTestKit
 import Testing
 
 /// An agent on a machine with logind: a message bus and a logind of the test's own.

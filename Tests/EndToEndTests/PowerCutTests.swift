@@ -1,7 +1,7 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import Testing
 import WireModel
 

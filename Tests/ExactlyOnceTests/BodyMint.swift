@@ -1,5 +1,5 @@
 import Foundation
-import TelemetryTestKit
+import TestKit
 import WireModel
 
 /// Makes records that are known by their bodies, whatever numbers they get on their way.

@@ -1,7 +1,7 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import WireModel
 
 /// A device's queue that can die. A crash opens a copy of its directory as it lies while the queue is open: what was

@@ -1,8 +1,8 @@
 import CollectorStore
 import Foundation
 import Logging
+import StoreTestKit
 import Synchronization
-import TelemetryTestKit
 import WireModel
 
 /// A collector's store that can die: what a killed process leaves on disk is opened anew.

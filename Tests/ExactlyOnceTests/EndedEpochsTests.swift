@@ -1,7 +1,6 @@
 import CollectorStore
 import Foundation
 import RecordQueue
-import TelemetryTestKit
 import Testing
 
 /// Random histories in which epochs end, against the real queue and the real store.

@@ -1,6 +1,5 @@
 import Foundation
 import RecordQueue
-import TelemetryTestKit
 import WireModel
 
 /// Images, ends and closes.

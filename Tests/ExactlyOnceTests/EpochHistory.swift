@@ -1,7 +1,8 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import RecordQueue
-import TelemetryTestKit
+import TestKit
 import WireModel
 
 /// One random history of one device whose epochs end: images of its queue are brought back, it is wiped, unenrolled and

@@ -1,6 +1,6 @@
 import CollectorStore
 import Foundation
-import TelemetryTestKit
+import StoreTestKit
 import Testing
 import WireModel
 

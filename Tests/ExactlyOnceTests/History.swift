@@ -1,7 +1,9 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import RecordQueue
-import TelemetryTestKit
+import StoreTestKit
+import TestKit
 import WireModel
 
 /// A rule of the device, deliberately broken.

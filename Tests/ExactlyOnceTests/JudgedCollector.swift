@@ -1,6 +1,6 @@
 import CollectorStore
 import RecordQueue
-import TelemetryTestKit
+import StoreTestKit
 import WireModel
 
 /// A collector as one device meets it, and what the judge asks it.

@@ -1,4 +1,4 @@
-import TelemetryTestKit
+import TestKit
 import WireModel
 
 /// What is on its way between a device and its collector: it is lost, repeated, delayed and overtaken.

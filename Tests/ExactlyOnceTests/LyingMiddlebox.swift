@@ -1,6 +1,7 @@
 import Foundation
+import StoreTestKit
 import Synchronization
-import TelemetryTestKit
+import TestKit
 import Transmitter
 import WireModel
 

@@ -1,9 +1,11 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
+import StoreTestKit
 import Synchronization
-import TelemetryTestKit
+import TestKit
 import Transmitter
 import WireModel
 

@@ -1,4 +1,3 @@
-import TelemetryTestKit
 import Foundation
 import HTTPConnection
 import Synchronization
@@ -7,6 +6,7 @@ import Transmitter
 import WireModel
 
 @testable import HTTPTransport
+import TestKit
 
 /// What is said where the device's certificate or key cannot be used, and what is shown then: nothing.
 @Suite struct ClientIdentityTests {

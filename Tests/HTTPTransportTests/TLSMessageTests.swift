@@ -1,12 +1,12 @@
 import FoundationEssentials
 import HTTPTestKit
 import NIOSSL
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import HTTPConnection
 @testable import HTTPTransport
+import TestKit
 
 /// What a person reads when there is no TLS connection: the cause and the remedy, never a library's source file.
 @Suite(.timeLimit(.minutes(5))) struct TLSMessageTests {

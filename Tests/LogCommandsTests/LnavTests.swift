@@ -1,5 +1,5 @@
 import Foundation
-import TelemetryTestKit
+import TestKit
 import Testing
 
 /// The format file is read by the real lnav (Debian's), which finds the fields of our lines, also compressed.

@@ -1,11 +1,11 @@
 import Crypto
 import Foundation
 import Glibc
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
+import TestKit
 
 @Suite struct RemoteFetchTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(

@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-import TelemetryTestKit
+import TestKit
 import Testing
 
 /// A request whose answer was lost is one request, however often it is sent.

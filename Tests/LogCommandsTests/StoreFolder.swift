@@ -1,7 +1,7 @@
+import DeviceTestKit
 import Foundation
 import LogStore
 import TelemetryBasics
-import TelemetryTestKit
 import WireModel
 
 /// An agent's data directory with logs in it: two sealed segments, a crash, a ring and an active one. It goes with its

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import TelemetryTestKit
+import TestKit
 
 /// A pseudo-terminal: a program has one end for its output, a test reads the other.
 final class Terminal: Sendable {

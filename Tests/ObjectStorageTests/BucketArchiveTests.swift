@@ -3,12 +3,12 @@ import Foundation
 import Gzip
 import Logging
 import TelemetryBasics
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import CollectorStore
 @testable import ObjectStorage
+import StoreTestKit
 
 /// Log archives over one bucket and one registry, as several collectors have them.
 @Suite struct BucketArchiveTests {

@@ -1,11 +1,12 @@
 import CollectorStore
 import Foundation
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import ObjectStorage
+import StoreTestKit
+import TestKit
 
 @Suite struct BucketChunkStoreTests {
     private static let path = ChunkPath(

@@ -2,11 +2,11 @@ import Crypto
 import Foundation
 import Synchronization
 import TelemetryBasics
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import ObjectStorage
+import StoreTestKit
 
 /// Against a real server, which checks every signature.
 @Suite struct ObjectStorageTests {

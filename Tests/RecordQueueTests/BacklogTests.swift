@@ -1,6 +1,5 @@
 import Foundation
 import SQLite
-import TelemetryTestKit
 import Testing
 import WireModel
 

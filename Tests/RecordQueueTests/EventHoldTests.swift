@@ -1,5 +1,4 @@
 import Foundation
-import TelemetryTestKit
 import Testing
 import WireModel
 

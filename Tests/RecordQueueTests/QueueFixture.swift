@@ -1,10 +1,10 @@
 import Foundation
 import Logging
 import SQLite
-import TelemetryTestKit
 import WireModel
 
 @testable import RecordQueue
+import DeviceTestKit
 
 /// A directory that goes with the fixture, a clock by hand, and records.
 final class QueueFixture: Sendable {

@@ -1,10 +1,10 @@
 import Foundation
 import SQLite
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import RecordQueue
+import DeviceTestKit
 
 /// Files of version 5, as the program of that version left them.
 @Suite("What waited for consent in a file of version 5")

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SQLite
+import TestKit
 
 @Suite struct ConnectionTransactionTests {
     enum Refusal: Error, Equatable {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import SQLite
+import TestKit
 
 /// A file cut short or with flipped bits gives valid rows or a typed error, never a crash and never a row of another
 /// shape.

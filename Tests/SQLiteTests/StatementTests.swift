@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import SQLite
+import TestKit
 
 @Suite struct StatementTests {
     let connection: Connection

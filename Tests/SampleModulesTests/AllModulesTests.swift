@@ -1,9 +1,9 @@
 import MetricCatalog
 import Testing
-import TelemetryTestKit
 import WireModel
 
 @testable import SampleModules
+import DeviceTestKit
 
 @Suite("Every module on every machine")
 struct AllModulesTests {

@@ -1,4 +1,4 @@
-import TelemetryTestKit
+import DeviceTestKit
 
 /// Datagrams as a kernel 6.18 sent them on a virtual machine, sequence 7 and port 4242 put in.
 enum CapturedDatagrams {

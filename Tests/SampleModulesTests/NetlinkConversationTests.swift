@@ -1,7 +1,7 @@
 import Testing
-import TelemetryTestKit
 
 @testable import SampleModules
+import DeviceTestKit
 
 @Suite("Netlink exchanges")
 struct NetlinkConversationTests {

@@ -1,8 +1,8 @@
 import Testing
-import TelemetryTestKit
 import WireModel
 
 @testable import SampleModules
+import DeviceTestKit
 
 @Suite("NetworkAdapter module on captured machines")
 struct NetworkAdapterModuleTests {

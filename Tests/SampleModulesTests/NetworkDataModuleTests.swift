@@ -1,8 +1,9 @@
 import Testing
-import TelemetryTestKit
 import WireModel
 
 @testable import SampleModules
+import DeviceTestKit
+import TestKit
 
 @Suite("NetworkData module on captured machines")
 struct NetworkDataModuleTests {

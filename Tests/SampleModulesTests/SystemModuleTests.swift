@@ -1,10 +1,10 @@
 import Logging
 import SampleModules
 import Testing
-import TelemetryTestKit
 import WireModel
 
 @testable import SampleModules
+import DeviceTestKit
 
 @Suite("System module on captured machines")
 struct SystemModuleTests {

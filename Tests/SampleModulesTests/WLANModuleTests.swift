@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Testing
-import TelemetryTestKit
 import WireModel
 
 @testable import SampleModules
+import DeviceTestKit
+import TestKit
 
 @Suite("WLAN2 module on captured machines")
 struct WLANModuleTests {

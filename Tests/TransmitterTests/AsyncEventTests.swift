@@ -1,4 +1,4 @@
-import TelemetryTestKit
+import DeviceTestKit
 import Testing
 @testable import Transmitter
 

@@ -1,9 +1,9 @@
 import Foundation
 import Gzip
+import StoreTestKit
 import Synchronization
-import TelemetryTestKit
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// A collector that issues client certificates, and a transport that shows them; a chain is the text `number begins
 /// ends`.

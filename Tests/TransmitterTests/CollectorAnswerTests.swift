@@ -1,8 +1,7 @@
 import Foundation
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// Who answered, and what it means.
 @Suite struct CollectorAnswerTests {

@@ -1,9 +1,9 @@
 import Foundation
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import Transmitter
+import DeviceTestKit
 
 /// A device renews its credential by itself before it is as old as it may become.
 @Suite(.timeLimit(.minutes(5))) struct CredentialRenewalTests {

@@ -1,10 +1,11 @@
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import Transmitter
+import DeviceTestKit
+import StoreTestKit
 
 /// A device gets new credentials, or tries again to get its first ones.
 @Suite(.timeLimit(.minutes(5))) struct CredentialResetTests {

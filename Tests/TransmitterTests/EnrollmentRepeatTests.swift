@@ -1,8 +1,8 @@
+import DeviceTestKit
 import Synchronization
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// A lost answer to an enrollment makes no device that never reports.
 @Suite(.timeLimit(.minutes(5))) struct EnrollmentRepeatTests {

@@ -2,10 +2,10 @@ import Foundation
 import Gzip
 import Logging
 import Synchronization
-import TelemetryTestKit
+import TestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// The shell, against a collector without a network.
 @Suite final class LogUploaderTests: Sendable {

@@ -1,7 +1,7 @@
-import TelemetryTestKit
+import TestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// Long random histories against a collector with outages and records that make it fail, in simulated time.
 @Suite struct PoisonSimulationTests {

@@ -1,11 +1,12 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
+import StoreTestKit
 import Synchronization
-import TelemetryTestKit
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// A queue on disk, a collector without a network, and transmitters between them, with clocks that stand still.
 final class TransmitterBench: Sendable {

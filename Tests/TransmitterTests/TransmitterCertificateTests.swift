@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// How a device comes to its client certificate, shows it and renews it.
 @Suite(.timeLimit(.minutes(5))) struct TransmitterCertificateTests {

@@ -1,11 +1,11 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// Histories that part: nothing is lost or doubled unnoticed, and sending goes on by itself.
 @Suite struct TransmitterDivergenceTests {

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Foundation
 import RecordQueue
 import Synchronization
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// Requests of others, what is reported, gates, and who the device is.
 @Suite struct TransmitterExchangeTests {

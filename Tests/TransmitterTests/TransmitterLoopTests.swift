@@ -1,9 +1,8 @@
 import Foundation
 import RecordQueue
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// When the loop wakes, with clocks that pass only when asked to.
 @Suite(.timeLimit(.minutes(10))) struct TransmitterLoopTests {

@@ -1,11 +1,12 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import RecordQueue
+import StoreTestKit
 import Synchronization
-import TelemetryTestKit
 import Testing
-@testable import Transmitter
 import WireModel
+@testable import Transmitter
 
 /// The shell, against a real queue and a collector without a network.
 @Suite struct TransmitterTests {

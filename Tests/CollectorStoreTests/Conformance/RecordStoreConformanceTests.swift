@@ -1,5 +1,4 @@
-import RecordStoreTestKit
-import TelemetryTestKit
+import StoreTestKit
 import Testing
 
 /// Every engine keeps what `RecordStore` promises, and the suite notices who does not.

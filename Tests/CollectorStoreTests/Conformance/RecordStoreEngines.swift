@@ -1,8 +1,8 @@
 import CollectorStore
 import Foundation
 import Glibc
-import RecordStoreTestKit
-import TelemetryTestKit
+import StoreTestKit
+import TestKit
 import Testing
 
 /// SQLite files; on a small file system of their own where this process may mount one.

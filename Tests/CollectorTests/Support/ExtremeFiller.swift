@@ -1,6 +1,6 @@
 import Foundation
 import SwiftProtobuf
-import TelemetryTestKit
+import TestKit
 import WireModel
 
 /// A number that is legal on the wire and at the edge of what can be counted with or shown.

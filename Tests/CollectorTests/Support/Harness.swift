@@ -8,8 +8,8 @@ import Hummingbird
 import HummingbirdTesting
 import Logging
 import NIOCore
+import StoreTestKit
 import SwiftProtobuf
-import TelemetryTestKit
 import Testing
 import WireModel
 

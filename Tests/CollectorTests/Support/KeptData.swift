@@ -1,7 +1,7 @@
 import CollectorStore
 import Foundation
 import Logging
-import TelemetryTestKit
+import TestKit
 import Testing
 import WireModel
 

@@ -3,10 +3,10 @@ import CollectorStore
 import Foundation
 import Hummingbird
 import HummingbirdTesting
-import TelemetryTestKit
-import Testing
 import Logging
+import StoreTestKit
 import Synchronization
+import Testing
 import WireModel
 
 /// A clock that stands until it is moved.

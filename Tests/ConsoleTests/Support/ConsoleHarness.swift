@@ -1,7 +1,6 @@
 import Foundation
 import JSON
 import Synchronization
-import TelemetryTestKit
 
 @testable import Console
 

@@ -3,12 +3,14 @@ import Foundation
 import Logging
 import SampleModules
 import Synchronization
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import StoreTestKit
+import TestKit
 
 /// A data sampler whose profile has certificate authorities, at a collector with a certificate of one of them.
 @Suite(.timeLimit(.minutes(5))) struct AuthorityTests {

@@ -1,9 +1,10 @@
 import Foundation
 import Logging
-import TelemetryTestKit
 import Testing
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite struct BudgetKeeperTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -1,11 +1,12 @@
 import Foundation
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite struct ConsentKeeperTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

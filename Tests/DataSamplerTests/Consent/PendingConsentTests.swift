@@ -1,10 +1,11 @@
 import Foundation
 import Logging
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// A person who has not decided yet, as an application and a collector see it.
 @Suite(.timeLimit(.minutes(5))) struct PendingConsentTests {

@@ -1,11 +1,12 @@
 import Foundation
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// Consent over a real queue: what is kept, moved, deleted and refused is in its balance.
 @Suite struct QueueForConsentTests {

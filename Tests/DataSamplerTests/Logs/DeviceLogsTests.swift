@@ -1,11 +1,11 @@
 import Foundation
 import LogStore
-import TelemetryTestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 /// Logs of a whole data sampler: kept, asked for, uploaded, against a collector without a network.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct DeviceLogsTests {

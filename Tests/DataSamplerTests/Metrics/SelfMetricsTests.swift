@@ -2,13 +2,14 @@ import CoreMetrics
 import Foundation
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import SwiftProtobuf
 import Testing
 @testable import Transmitter
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 @Suite struct SelfMetricsTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

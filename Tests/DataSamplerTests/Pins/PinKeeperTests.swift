@@ -4,6 +4,7 @@ import Testing
 import WireModel
 
 @testable import DataSampler
+import TestKit
 
 @Suite struct PinKeeperTests {
     private static func settings(_ revision: UInt64, pins: [Data]) -> DeviceSettings {

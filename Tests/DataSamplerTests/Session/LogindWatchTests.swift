@@ -1,10 +1,11 @@
 import Logging
 import RecordQueue
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+import DeviceTestKit
+import TestKit
 
 /// From signals on a real message bus to what the collector has.
 @Suite(.timeLimit(.minutes(10))) struct LogindWatchTests {

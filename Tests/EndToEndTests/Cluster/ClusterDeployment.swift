@@ -7,10 +7,10 @@ import NIOCore
 import NIOHTTP1
 import PostgresTestKit
 import Synchronization
-import TelemetryTestKit
 import WireModel
 
 @testable import ObjectStorage
+import StoreTestKit
 
 /// Two collectors as processes over real servers, with databases and a bucket of their own.
 final class ClusterDeployment: Sendable {

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Synchronization
-import TelemetryTestKit
+import TestKit
 
 /// A process under test: started, signalled, waited for with a deadline. It inherits nothing but its arguments and
 /// environment; its output goes to files, so that nobody has to drain a pipe. SIGINT and SIGQUIT do not reach it.

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import TelemetryTestKit
+import TestKit
 
 /// One exchange over a plain socket, for what no HTTP client would send or survive.
 enum RawExchange {

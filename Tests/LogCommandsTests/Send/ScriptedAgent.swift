@@ -2,7 +2,6 @@ import ControlSocket
 import Foundation
 import Glibc
 import Synchronization
-import TelemetryTestKit
 import WireModel
 
 /// A control socket in a data directory that answers by a script, on a thread of its own; what it was asked is kept. It

@@ -1,7 +1,7 @@
+import DeviceTestKit
 import FoundationEssentials
 import Gzip
 import LogStore
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -1,9 +1,9 @@
+import DeviceTestKit
 import FoundationEssentials
 import Glibc
 import Gzip
 import LogStore
 import TelemetryBasics
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -1,6 +1,6 @@
+import DeviceTestKit
 import Gzip
 import LogStore
-import TelemetryTestKit
 import Testing
 
 @Suite struct SegmentIndexRebuilderTests {

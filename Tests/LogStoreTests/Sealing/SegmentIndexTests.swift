@@ -1,6 +1,6 @@
+import DeviceTestKit
 import FoundationEssentials
 import LogStore
-import TelemetryTestKit
 import Testing
 import WireModel
 

@@ -1,7 +1,6 @@
 import Gzip
 import LogStore
 import TelemetryBasics
-import TelemetryTestKit
 import WireModel
 
 /// The oracle: what somebody with `zcat` and a line filter would get.

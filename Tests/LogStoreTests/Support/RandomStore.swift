@@ -1,5 +1,6 @@
+import DeviceTestKit
 import LogStore
-import TelemetryTestKit
+import TestKit
 import WireModel
 
 /// Stores of any shape: sealed and active segments of all kinds and sizes, torn ends, lines of the greatest length,

@@ -1,6 +1,5 @@
 import Foundation
 import LogStore
-import TelemetryTestKit
 import WireModel
 
 /// A store's directory that goes with its last reference.

@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import LogStore
+import TestKit
 
 /// Real processes write into one directory and are killed: the test binary starts itself, and what is then `KillVictim`
 /// writes.

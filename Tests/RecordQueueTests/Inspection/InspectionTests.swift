@@ -1,7 +1,6 @@
 import Foundation
 import SQLite
 import SwiftProtobuf
-import TelemetryTestKit
 import Testing
 import WireModel
 

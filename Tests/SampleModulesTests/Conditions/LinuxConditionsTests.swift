@@ -1,10 +1,10 @@
 import Logging
 import Synchronization
-import TelemetryTestKit
 import Testing
 import WireModel
 
 @testable import SampleModules
+import DeviceTestKit
 
 @Suite struct LinuxConditionsTests {
     /// Network services that say what they are asked to, and remember what they were asked.

@@ -1,8 +1,8 @@
 import Glibc
-import TelemetryTestKit
 import Testing
 
 @testable import SampleModules
+import DeviceTestKit
 
 /// Against a real message bus and services of the test's own.
 @Suite(.timeLimit(.minutes(5))) struct BusConnectionTests {

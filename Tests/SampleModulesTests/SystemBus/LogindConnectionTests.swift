@@ -1,7 +1,7 @@
-import TelemetryTestKit
 import Testing
 
 @testable import SampleModules
+import DeviceTestKit
 
 /// Against a real message bus, and a logind of the test's own that answers as systemd 252 does.
 @Suite(.timeLimit(.minutes(5))) struct LogindConnectionTests {

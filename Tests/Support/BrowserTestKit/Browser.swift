@@ -1,7 +1,7 @@
 import Foundation
 import JSON
 import Synchronization
-import TelemetryTestKit
+import TestKit
 
 /// A headless Chromium, shared by all tests of a process. Thread-safe.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import TelemetryTestKit
+import TestKit
 
 /// The configuration files of the servers: as in production, but small and quick.
 struct ServerFiles {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
-import TelemetryTestKit
+import TestKit
 
 /// A shell that starts servers, waits for those that are killed, and removes their folder in the end.
 ///

@@ -1,11 +1,11 @@
 import CollectorStore
+import DeviceTestKit
 import Foundation
 import LogStore
 import Logging
 import RecordQueue
-import RecordStoreTestKit
 import SampleModules
-import TelemetryTestKit
+import StoreTestKit
 import WireModel
 
 /// Performs one operation a number of times, so that Tools/checks/costs can count what it costs.
@@ -46,7 +46,8 @@ enum CostProbe {
             var module = SystemModule(host: CapturedMachine.laptop.host(), logger: logger)
             for number in 1...UInt64(times) {
                 let time = SampleTime(
-                    wallMicroseconds: Int64(number) * 1_000_000, sinceBootMicroseconds: 3_700_000_000 + number * 1_000_000)
+                    wallMicroseconds: Int64(number) * 1_000_000,
+                    sinceBootMicroseconds: 3_700_000_000 + number * 1_000_000)
                 guard case .sample = module.sample(at: time) else { fatalError("no sample") }
             }
         case .log:

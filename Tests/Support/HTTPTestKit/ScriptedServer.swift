@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
-import TelemetryTestKit
+import TestKit
 
 /// A server on loopback that answers each request with the next script, byte by byte as asked: what no well-behaved
 /// server would do.

@@ -1,5 +1,5 @@
 import Foundation
-import TelemetryTestKit
+import TestKit
 
 /// An authority of its own and a server's certificate for `localhost`, made by openssl for one test.
 package final class PostgresCertificates: Sendable {

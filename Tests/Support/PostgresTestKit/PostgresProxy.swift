@@ -1,6 +1,5 @@
 import Foundation
 import Synchronization
-import TelemetryTestKit
 
 /// A TCP proxy on the loopback interface before a server. It can cut connections or hold them back at a chosen moment.
 ///

@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-import TelemetryTestKit
+import TestKit
 
 /// A real PostgreSQL 15 server on a free port of the loopback interface, with its data in a temporary folder.
 ///

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 import TelemetryBasics
+import TestKit
 
 private typealias Disk = Files<FileError>
 

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 import TelemetryBasics
+import TestKit
 
 @Suite("Open files and locks") struct OpenFileTests {
     @Test func `Reading by offset ends with the file`() throws {

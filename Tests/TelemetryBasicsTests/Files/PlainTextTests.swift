@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import TelemetryBasics
+import TestKit
 
 /// Files that people make with editors of other systems.
 @Suite struct PlainTextTests {

@@ -1,4 +1,5 @@
 import TelemetryBasics
+import TestKit
 import WireModel
 
 /// Lines as a log store has them (Schemas/logs/FORMAT.md), made up from a seed: for tests of what reads them.

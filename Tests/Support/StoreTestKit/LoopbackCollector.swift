@@ -1,4 +1,5 @@
 import CollectorStore
+import DeviceTestKit
 import FoundationEssentials
 import Gzip
 import Synchronization

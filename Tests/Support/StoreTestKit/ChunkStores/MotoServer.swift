@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestKit
 
 /// A real S3 server on loopback, with objects in its memory: moto of PyPI, which `Tools/moto` installs. It checks every
 /// signature.

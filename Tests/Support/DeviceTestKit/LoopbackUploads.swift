@@ -28,7 +28,7 @@ package final class LoopbackUploads: Sendable {
     ///   - path: below the uploads' path: id and what follows.
     ///   - body: inflated.
     /// - Returns: status and body of the answer.
-    func answer(_ path: some StringProtocol, body: Data) -> (Int, Data) {
+    package func answer(_ path: some StringProtocol, body: Data) -> (Int, Data) {
         let parts = path.split(separator: "/")
         guard let id = parts.first.flatMap({ Identifier<Upload>(String($0)) })?.data else { return (404, Data()) }
         return uploads.withLock { uploads in
