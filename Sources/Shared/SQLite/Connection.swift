@@ -63,7 +63,11 @@ package final class Connection {
             throw SQLiteError.of(database, result: result, operation: "open", path: self.path)
         }
         sqlite3_extended_result_codes(database, 1)
-        try setUp(inMemory: inMemory)
+        do { try setUp(inMemory: inMemory) } catch {
+            // A file that is refused stays as it is, with its WAL.
+            ws1_sqlite3_set_checkpoint_on_close(database, 0)
+            throw error
+        }
     }
 
     /// Escapes every byte except letters, digits and a few marks.
