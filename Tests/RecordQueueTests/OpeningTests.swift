@@ -70,7 +70,7 @@ struct OpeningTests {
         for (name, value) in [
             ("journal_mode", "wal"), ("synchronous", "2"), ("locking_mode", "exclusive"), ("wal_autocheckpoint", "0"),
             ("journal_size_limit", "-1"), ("page_size", "4096"), ("application_id", "\(QueueFile.applicationID)"),
-            ("user_version", "\(QueueFile.schemaVersion)"), ("max_page_count", "256"), ("secure_delete", "0"),
+            ("user_version", "\(QueueSchema.current.version)"), ("max_page_count", "256"), ("secure_delete", "0"),
         ] {
             #expect(try store.connection.pragma(name) == value, "\(name)")
         }
@@ -84,16 +84,18 @@ struct OpeningTests {
         let fixture = try QueueFixture()
         await (try fixture.open()).close()
         let connection = try Connection(path: fixture.database)
-        try connection.setUserVersion(QueueFile.schemaVersion + 1)
+        try connection.setUserVersion(QueueSchema.current.version + 1)
         try connection.close()
         let before = try Data(contentsOf: URL(fileURLWithPath: fixture.database))
         let error = try #require(code { () throws(QueueError) in try fixture.open() })
         #expect(error.code == .newerVersion)
+        #expect(error.message.contains(fixture.database))
+        #expect(error.message.contains("Use the version that wrote the file, or a newer one."))
         #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.database)) == before)
     }
 
     @Test(arguments: [
-        "garbage", "other", "missing-table", "changed-table", "bad-ledger", "future-hold",
+        "garbage", "other", "no-version", "missing-table", "changed-table", "bad-ledger", "future-hold",
     ])
     func `What is no queue is moved aside as it is, the device goes on, and the status says so`(_ kind: String)
         async throws
@@ -110,6 +112,7 @@ struct OpeningTests {
             let connection = try Connection(path: fixture.database)
             switch kind {
             case "other": try connection.execute("CREATE TABLE status (number INTEGER PRIMARY KEY)")
+            case "no-version": try connection.setUserVersion(0)
             case "missing-table": try connection.execute("DROP TABLE gap")
             case "changed-table": try connection.execute("ALTER TABLE sample ADD COLUMN extra TEXT")
             case "bad-ledger": try connection.execute("UPDATE ledger SET stored = stored + 1")

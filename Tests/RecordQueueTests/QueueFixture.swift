@@ -52,20 +52,6 @@ final class QueueFixture: Sendable {
         try QueueStore(directory: directory, configuration: configuration, clock: clock, logger: logger)
     }
 
-    /// Makes a file of version 5 of a queue that was closed: with a shelf on which nothing lies.
-    func withVersion5(_ change: (Connection) throws -> Void) throws {
-        let connection = try Connection(path: database)
-        for stream in StreamName.allCases {
-            try connection.execute(QueueFile.records(QueueFile.shelf(stream), stream))
-            let chain = ChainCode(ordinal: ChainCode.shelf, stream: stream).rawValue
-            try connection.execute(
-                "INSERT INTO ledger VALUES (\(chain), 0, zeroblob(16), 0, 0, 0, 0, zeroblob(16), 0, 0, NULL, NULL, 0)")
-        }
-        try connection.setUserVersion(QueueFile.shelfVersion)
-        try change(connection)
-        try connection.close()
-    }
-
     func record(_ stream: StreamName = .sample, bytes: Int = 100, byte: UInt8 = 7) -> NewRecord {
         let kind: WireRecordKind =
             switch stream {

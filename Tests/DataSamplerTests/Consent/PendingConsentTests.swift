@@ -4,7 +4,6 @@ import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
 import TestKit
 
 /// A person who has not decided yet, as an application and a collector see it.
@@ -80,27 +79,5 @@ import TestKit
         #expect(balance.dropped["wiped", default: 0] >= 1, "\(balance)")
         await sampler.stop()
         #expect(try await names() == ["sent"])
-    }
-
-    @Test(arguments: [StoredQueue.pending, .denied])
-    func `A directory of the former version goes on: what waited goes with consent, or is dropped without`(
-        _ stored: StoredQueue
-    ) async throws {
-        let directory = try TemporaryDirectory()
-        try stored.unpack(into: directory.path)
-        var configuration = SamplerBench.configuration(directory.path)
-        configuration.initialConsent = .granted
-        let environment = SamplerBench.environment(bench.collector)
-        let core = try await SamplerCore.open(
-            configuration, environment: environment, logger: Logger(label: "test"))
-        let isDenied = stored == .denied
-        #expect(core.consent.consent == (isDenied ? .denied : .pending))
-        #expect(core.consent.holdsBack == !isDenied)
-        let balance = try await core.balance()
-        #expect(balance.closes)
-        let (events, samples) = (balance.streams["event"], balance.streams["sample"])
-        #expect(events?.waiting == (isDenied ? 0 : 16) && samples?.waiting == (isDenied ? 0 : 18))
-        #expect(events?.dropped == ["consent": isDenied ? 18 : 2])
-        await core.close()
     }
 }

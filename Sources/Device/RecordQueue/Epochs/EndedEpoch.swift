@@ -2,13 +2,16 @@ import WireModel
 
 /// An epoch that has ended.
 struct EndedEpoch: Equatable, Sendable {
-    enum Phase: Int, Sendable {
+    /// An epoch passes the phases in this order. Stored by name.
+    enum Phase: String, Sendable, CaseIterable {
         /// The collector must be informed, and asked what it has.
-        case closing = 1
+        case closing
         /// The collector answered. What it lacks moves into the current epoch; the rest is erased.
-        case moving = 2
+        case moving
         /// Only this entry is left.
-        case settled = 3
+        case settled
+
+        func isAfter(_ other: Phase) -> Bool { Self.allCases.drop { $0 != other }.dropFirst().contains(self) }
     }
 
     let ordinal: Int64

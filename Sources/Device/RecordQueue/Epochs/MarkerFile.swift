@@ -11,10 +11,9 @@ import WireModel
 ///
 /// **Layout.** Two slots of 512 bytes. Each is one line of text, padded with spaces and ended by a line feed:
 ///
-///     ws1-queue 3 <sequence> <epoch> <ordinal> <status> <event> <sample> <checksum>
+///     ws1-queue 1 <sequence> <epoch> <ordinal> <status> <event> <sample> <checksum>
 ///
-/// A stream is `last/link`. Version 2 had `/front/end/waiting` after each link, of the records that waited for consent.
-/// Version 1 had no slots, only `<epoch> <ordinal>`. Both are read, and replaced by the next writes.
+/// A stream is `last/link`. The number after the name is the version. A slot of another version counts as damaged.
 ///
 /// **Writing.** A commit that gave a number is followed by a write in place, over the older slot. The WAL is synced by
 /// then, so the marker is never ahead of a whole database. The first marker of a new queue follows the commit that
@@ -25,8 +24,7 @@ import WireModel
 final class MarkerFile {
     static let slotBytes = 512
     private static let magic = "ws1-queue"
-    private static let version = "3"
-    private static let shelfVersion = "2"
+    private static let version = "1"
 
     /// The content of the file, or what it would be if writing had not failed.
     private(set) var marker: EpochMarker?
@@ -49,8 +47,6 @@ final class MarkerFile {
         }
         if let newest = slots.max(by: { $0.sequence < $1.sequence }) {
             (sequence, marker) = (newest.sequence, newest.marker)
-        } else {
-            marker = Self.parseVersion1(bytes[..<min(count, 128)])
         }
     }
 
@@ -92,7 +88,7 @@ final class MarkerFile {
     private static func line(_ marker: EpochMarker, sequence: UInt64) -> [UInt8] {
         var words = [magic, version, "\(sequence)", "\(marker.epoch)", "\(marker.ordinal)"]
         for stream in StreamName.allCases {
-            let known = marker.streams?[stream] ?? EpochMarker.Stream()
+            let known = marker.streams[stream] ?? EpochMarker.Stream()
             words.append("\(known.last)/\(known.link)")
         }
         let text = words.joined(separator: " ")
@@ -107,42 +103,27 @@ final class MarkerFile {
         guard slot.count == slotBytes else { return nil }
         let words = String(decoding: slot, as: UTF8.self).split(whereSeparator: \.isWhitespace)
         guard words.count == 6 + StreamName.allCases.count, words[0] == magic,
-            words[1] == version || words[1] == shelfVersion,
+            words[1] == version,
             words.last.map(String.init) == checksum(words.dropLast().joined(separator: " ")).description,
             let sequence = UInt64(words[2]), sequence < .max, let epoch = EpochID(String(words[3])),
             let ordinal = Int64(words[4]), ChainCode.foundOrdinals.contains(ordinal)
         else { return nil }
         var streams: [StreamName: EpochMarker.Stream] = [:]
         for (stream, word) in zip(StreamName.allCases, words[5...]) {
-            guard let known = EpochMarker.Stream(word, hasShelf: words[1] == shelfVersion) else { return nil }
+            guard let known = EpochMarker.Stream(word) else { return nil }
             streams[stream] = known
         }
         return (sequence, EpochMarker(epoch: epoch, ordinal: ordinal, streams: streams))
     }
-
-    private static func parseVersion1(_ bytes: ArraySlice<UInt8>) -> EpochMarker? {
-        let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        guard words.count == 2, let epoch = EpochID(String(words[0])), let ordinal = Int64(words[1]),
-            ChainCode.foundOrdinals.contains(ordinal)
-        else {
-            return nil
-        }
-        return EpochMarker(epoch: epoch, ordinal: ordinal, streams: nil)
-    }
 }
 
 extension EpochMarker.Stream {
-    fileprivate init?(_ word: Substring, hasShelf: Bool) {
+    fileprivate init?(_ word: Substring) {
         let parts = word.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == (hasShelf ? 5 : 2), let last = UInt64(parts[0]), last <= BatchPart.greatestNumber,
+        guard parts.count == 2, let last = UInt64(parts[0]), last <= BatchPart.greatestNumber,
             let link = Identifier<Never>(String(parts[1])).flatMap({ ChainLink($0.data) })
         else { return nil }
         self.init(last: last, link: link)
-        guard hasShelf else { return }
-        guard let front = UInt64(parts[2]), let end = UInt64(parts[3]), let waiting = UInt64(parts[4]), front <= end,
-            end <= BatchPart.greatestNumber, waiting <= end - front
-        else { return nil }
-        shelf = EpochMarker.Shelf(front: front, last: end, waiting: waiting)
     }
 }
 
@@ -155,21 +136,11 @@ struct EpochMarker: Equatable, Sendable {
         var last: UInt64 = 0
         /// Its link.
         var link = ChainLink.zero
-        /// Of a file of version 5 or before.
-        var shelf = Shelf()
-    }
-
-    /// The records that waited for consent: the place up to which they had left, the last place, and their number.
-    struct Shelf: Equatable, Sendable {
-        var front: UInt64 = 0
-        var last: UInt64 = 0
-        var waiting: UInt64 = 0
     }
 
     var epoch: EpochID
     var ordinal: Int64
-    /// By stream; `nil` in a marker of an older version, which did not contain them.
-    var streams: [StreamName: Stream]?
+    var streams: [StreamName: Stream]
 }
 
 extension EpochMarker {
@@ -198,14 +169,11 @@ extension EpochMarker {
                 + "\(found.ordinal); the last commits are missing: \(Self.cause)"
         }
         // A marker of an earlier epoch is only late. One of another history says nothing about this file.
-        guard ordinal == found.ordinal, epoch == found.epoch, let streams else { return nil }
+        guard ordinal == found.ordinal, epoch == found.epoch else { return nil }
         let missing = streams.sorted { $0.key < $1.key }.compactMap { stream, known -> String? in
-            let (last, shelved) = (found.streams?[stream]?.last ?? 0, found.streams?[stream]?.shelf.last ?? 0)
-            if known.last > last {
-                return "\(known.last - last) of stream \(stream) (its last number was \(known.last) and is \(last))"
-            }
-            return known.shelf.last > shelved
-                ? "\(known.shelf.last - shelved) of stream \(stream) that waited for consent" : nil
+            let last = found.streams[stream]?.last ?? 0
+            guard known.last > last else { return nil }
+            return "\(known.last - last) of stream \(stream) (its last number was \(known.last) and is \(last))"
         }
         guard !missing.isEmpty else { return nil }
         return

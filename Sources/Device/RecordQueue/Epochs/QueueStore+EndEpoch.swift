@@ -29,7 +29,7 @@ extension QueueStore {
             next.end(end)
             for stream in StreamName.allCases {
                 try connection.execute("ALTER TABLE \(stream) RENAME TO \(RecordTable.ended(ordinal, stream).name)")
-                try connection.execute(QueueFile.records(stream.description, stream))
+                try connection.execute(schema.records(stream.description))
             }
             try endQuarantine(end)
         }

@@ -68,10 +68,11 @@ extension QueueStore {
         var running: (number: UInt64, link: ChainLink)? =
             ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
         while try statement.step() {
-            let body = statement.data(4)
+            let found = statement.row
+            let body = try found.data("body")
             var row = MovableRow(
-                number: try statement.uint64(0), queueTime: statement.int64(1),
-                size: UInt64(max(0, statement.int64(2))), link: ChainLink(statement.data(3)))
+                number: try found.uint64("number"), queueTime: try found.int64("queue_time"),
+                size: UInt64(max(0, try found.int64("size"))), link: ChainLink(try found.data("link")))
             let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
             let fits = prior.map { $0.appending(body) == row.link } ?? true
             row.record = fits ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil

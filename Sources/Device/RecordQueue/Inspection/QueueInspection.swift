@@ -131,12 +131,14 @@ extension QueueStore {
             "SELECT id, stream, number, reason, size, wall_time, fate FROM quarantine ORDER BY id")
         var found: [QueueInspection.Quarantined] = []
         while try rows.step() {
+            let row = rows.row
             found.append(
                 QueueInspection.Quarantined(
-                    id: rows.int64(0), stream: StreamName(rawValue: rows.int(1))?.description ?? "",
-                    number: try rows.uint64(2),
-                    reason: DropReason(rawValue: rows.int(3)).description, bytes: rows.int(4), wallTime: rows.int64(5),
-                    fate: (QuarantineFate(rawValue: rows.int(6)) ?? .uncertain).description))
+                    id: try row.int64("id"), stream: StreamName(rawValue: try row.int("stream"))?.description ?? "",
+                    number: try row.uint64("number"),
+                    reason: DropReason(rawValue: try row.int("reason")).description, bytes: try row.int("size"),
+                    wallTime: try row.int64("wall_time"),
+                    fate: (QuarantineFate(rawValue: try row.string("fate")) ?? .uncertain).rawValue))
         }
         return found
     }

@@ -95,7 +95,6 @@ extension QueueStore {
         from pages: RawPages, found: SalvagedState, marker: EpochMarker?, note: QueueStatus.Salvage
     ) throws -> QueueStatus.Salvage {
         var unknown: [StreamName: UInt64] = [:]
-        var shelf: [StreamName: [UInt64: SalvageRow.Record]] = [:]
         var batch: [SalvageRow.Record] = []
         var bytes = 0
         var isFull = false
@@ -115,10 +114,6 @@ extension QueueStore {
             guard case .record(var record)? = SalvageRow(id: id, row) else { return }
             // Nothing confirms this column. A time that is far ahead would make all other records look old.
             record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
-            if record.chain.ordinal == ChainCode.shelf {
-                shelf[record.chain.stream, default: [:]][record.number] = record
-                return
-            }
             guard let table = state.table(of: record.chain) else {
                 if !found.isStale(record.chain, marker: marker) { unknown[record.chain.stream, default: 0] += 1 }
                 return
@@ -129,42 +124,7 @@ extension QueueStore {
             if bytes >= configuration.transactionBytes || batch.count >= QueueFile.transactionRecords { try flush() }
         }
         try flush()
-        var note = note
-        for stream in StreamName.allCases {
-            let (front, waiting) = found.shelf(stream, marker: marker)
-            let rows = (shelf[stream] ?? [:]).values.filter { $0.number > front }.sorted { $0.number < $1.number }
-            try absorb(shelf: rows, waiting: waiting, of: stream, &note)
-        }
         return try count(unknown, note)
-    }
-
-    /// Records that waited for consent in a file of version 5 or before go into the new epoch, in their order.
-    private func absorb(
-        shelf rows: [SalvageRow.Record], waiting: UInt64, of stream: StreamName, _ note: inout QueueStatus.Salvage
-    ) throws {
-        var taken: UInt64 = 0
-        do {
-            for chunk in rows.chunked(64) {
-                let pages = try growIfAllowed(records: chunk.count, bytes: chunk.reduce(0) { $0 + $1.body.count })
-                taken += try change { next in
-                    var count: UInt64 = 0
-                    for row in chunk {
-                        guard let record = NewRecord(envelope: row.body, stream: stream) else { continue }
-                        _ = try insert(record, queuedAt: row.queueTime, into: &next)
-                        count += 1
-                    }
-                    if try availablePages() < QueueFile.reservePages { throw outOfPages(pages) }
-                    return count
-                }
-                checkpointIfDue()
-            }
-        } catch  where QueueError(error).code == .diskFull {
-            logger.error("no room for all records of a corrupt queue", metadata: ["queue.error": "\(error)"])
-        }
-        let lost = max(waiting, UInt64(rows.count)) - taken
-        if lost > 0 { try change { $0[stream].unnumbered.add(lost, .salvage) } }
-        note.salvaged += taken
-        note.lost += lost
     }
 
     /// Inserts records, in halves if they do not fit into one transaction.

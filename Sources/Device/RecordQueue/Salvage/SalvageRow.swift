@@ -11,7 +11,6 @@ enum SalvageRow {
         var wallTime: Int64
         var queueTime: Int64
         var keyID: Int64
-        /// Empty for a record without a number.
         var link: Data
         var body: Data
     }
@@ -29,8 +28,6 @@ enum SalvageRow {
     struct Meta {
         var clock: QueueClock
         var binding: QueueBinding?
-        /// Version 1 stored the epoch here.
-        var epoch: EpochID?
     }
 
     case record(Record)
@@ -47,21 +44,15 @@ enum SalvageRow {
         case 3: self.init(copy: id, row)
         case 4: self.init(tally: row)
         case 5: self.init(gap: row)
-        case 8, 9:
-            if row.isNull(0), row.bytes(1)?.count == 16 {
-                self.init(epoch: id, row)
-            } else if row.columns.count == 9, row.bytes(2) != nil {
-                self.init(formerLedger: id, row)
-            } else {
-                self.init(record: id, row)
-            }
+        case 9:
+            // The second column of an epoch is its id, that of a record its kind.
+            if row.bytes(1) != nil { self.init(epoch: id, row) } else { self.init(record: id, row) }
         case 13:
             if row.bytes(2)?.count == 16 { self.init(ledger: id, row) } else { self.init(meta: id, row) }
         default: return nil
         }
     }
 
-    /// Up to version 4: a row of table `identity`, which had the same columns and the id of the identity.
     private init?(copy id: Int64, _ row: RawRow) {
         guard let file = CopiedFile(rawValue: id), row.isNull(0), let sequence = row.integer(1), sequence > 0,
             let content = row.bytes(2)
@@ -74,65 +65,36 @@ enum SalvageRow {
             let wallTime = row.integer(2),
             let queueTime = row.integer(3), (0...QueueClock.greatestTime).contains(queueTime),
             let size = row.integer(4),
-            let keyID = row.integer(5), let link = row.bytes(6), let body = row.bytes(7), body.count == size
+            let keyID = row.integer(5), let chain = row.integer(6).flatMap({ ChainCode(rawValue: $0) }),
+            // The sum of settled epochs has no records. A damaged column may say so.
+            chain.ordinal != ChainCode.past,
+            let link = row.bytes(7), link.count == ChainLink.byteCount, let body = row.bytes(8), body.count == size
         else { return nil }
         let data = Data(body)
-        // Rows without a chain column belong to the first epoch, and to the stream of their kind.
-        let chain = row.columns.count == 9 ? row.integer(8).flatMap { ChainCode(rawValue: $0) } : Self.formerChain(kind)
-        // The sum of settled epochs has no records. A damaged column may say so.
-        guard let chain, chain.ordinal != ChainCode.past else { return nil }
         // The envelope repeats these facts.
-        let header: RecordHeader?
-        if chain.ordinal == ChainCode.shelf {
-            header = link.isEmpty ? RecordHeader(scanning: Data([8, 1]) + data) : nil
-        } else {
-            header =
-                link.count == ChainLink.byteCount
-                ? RecordHeader(scanning: data).flatMap { $0.number == number ? $0 : nil } : nil
-        }
-        guard let header, header.kind == kind, header.wallTime == wallTime else { return nil }
+        guard let header = RecordHeader(scanning: data), header.number == number, header.kind == kind,
+            header.wallTime == wallTime
+        else { return nil }
         self = .record(
             Record(
                 chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, keyID: keyID,
                 link: Data(link), body: data))
     }
 
-    private static func formerChain(_ kind: Int64) -> ChainCode? {
-        switch kind {
-        case 1...9: ChainCode(ordinal: 1, stream: .status)
-        case 10...19: ChainCode(ordinal: 1, stream: .event)
-        default: ChainCode(ordinal: 1, stream: .sample)
-        }
-    }
-
     private init?(ledger id: Int64, _ row: RawRow) {
-        guard let chain = ChainCode(rawValue: id), let rows = row.count(4), var ledger = Self.ledger(row, bytesAt: 5)
-        else { return nil }
-        ledger.rowCount = rows
-        self = .ledger(chain, ledger)
-    }
-
-    /// A ledger of version 1, which had no count of rows.
-    private init?(formerLedger id: Int64, _ row: RawRow) {
-        guard let stream = StreamName(rawValue: Int(clamping: id)), let ledger = Self.ledger(row, bytesAt: 4)
-        else { return nil }
-        self = .ledger(ChainCode(ordinal: 1, stream: stream), ledger)
-    }
-
-    /// - Parameter place: the column of the bytes; the mark's columns follow it.
-    private static func ledger(_ row: RawRow, bytesAt place: Int) -> StreamLedger? {
-        guard let last = row.count(1), let lastLink = row.bytes(2).flatMap({ ChainLink($0) }),
-            let lastQueueTime = row.integer(3), let bytes = row.count(place), let mark = row.count(place + 1),
-            let markLink = row.bytes(place + 2).flatMap({ ChainLink($0) }), let stored = row.count(place + 3),
-            let lost = row.count(place + 4)
+        guard let chain = ChainCode(rawValue: id), let last = row.count(1),
+            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3),
+            let rows = row.count(4), let bytes = row.count(5), let mark = row.count(6),
+            let markLink = row.bytes(7).flatMap({ ChainLink($0) }), let stored = row.count(8), let lost = row.count(9)
         else { return nil }
         var ledger = StreamLedger()
         ledger.last = last
         ledger.lastLink = lastLink
         ledger.lastQueueTime = lastQueueTime
+        ledger.rowCount = rows
         ledger.bytes = bytes
         ledger.mark = StreamMark(number: mark, link: markLink, stored: stored, lostAtCollector: lost)
-        return ledger
+        self = .ledger(chain, ledger)
     }
 
     private init?(gap row: RawRow) {
@@ -153,9 +115,11 @@ enum SalvageRow {
     }
 
     private init?(epoch id: Int64, _ row: RawRow) {
-        guard row.columns.count == 9, ChainCode.foundOrdinals.contains(id),
+        guard row.isNull(0), ChainCode.foundOrdinals.contains(id),
             let identifier = row.bytes(1).flatMap({ EpochID($0) }),
-            let phase = row.integer(3).flatMap({ EndedEpoch.Phase(rawValue: Int(clamping: $0)) }),
+            // The current epoch has no phase. It will be closed.
+            let phase = row.isNull(3)
+                ? EndedEpoch.Phase.closing : row.text(3).flatMap({ EndedEpoch.Phase(rawValue: $0) }),
             let ended = row.integer(4), let salvaged = row.count(7), let lost = row.count(8)
         else { return nil }
         let end = row.text(2).flatMap { EpochEnd(rawValue: $0) }
@@ -167,17 +131,14 @@ enum SalvageRow {
     }
 
     private init?(meta id: Int64, _ row: RawRow) {
-        // In version 1 the epoch comes first.
-        let epoch = row.bytes(1).flatMap { EpochID($0) }
-        let first = epoch == nil ? 1 : 2
-        guard id == 1, row.isNull(0), let time = row.integer(first), (0...QueueClock.greatestTime).contains(time),
-            let wallTime = row.integer(first + 1), let sinceBoot = row.count(first + 3)
+        guard id == 1, row.isNull(0), let time = row.integer(1), (0...QueueClock.greatestTime).contains(time),
+            let wallTime = row.integer(2), let sinceBoot = row.count(4)
         else { return nil }
         let stamp = RecordStamp(
-            wallTime: wallTime, bootID: row.bytes(first + 2).flatMap { BootID($0) }, timeSinceBoot: sinceBoot)
-        var meta = Meta(clock: QueueClock(time: time, stamp: stamp), epoch: epoch)
-        if let collector = row.bytes(first + 7).flatMap({ CollectorID($0) }), let organization = row.text(first + 8),
-            let device = row.bytes(first + 9).flatMap({ DeviceID($0) })
+            wallTime: wallTime, bootID: row.bytes(3).flatMap { BootID($0) }, timeSinceBoot: sinceBoot)
+        var meta = Meta(clock: QueueClock(time: time, stamp: stamp))
+        if let collector = row.bytes(8).flatMap({ CollectorID($0) }), let organization = row.text(9),
+            let device = row.bytes(10).flatMap({ DeviceID($0) })
         {
             meta.binding = QueueBinding(collector: collector, organization: organization, device: device)
         }

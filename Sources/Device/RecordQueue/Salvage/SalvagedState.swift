@@ -20,7 +20,7 @@ struct SalvagedState {
         case .epoch(let found):
             greatestOrdinal = max(greatestOrdinal, found.ordinal)
             let former = epochs[found.ordinal]
-            if former == nil || former?.end == nil || found.phase.rawValue > former?.phase.rawValue ?? 0 {
+            if former.map({ $0.end == nil || found.phase.isAfter($0.phase) }) ?? true {
                 epochs[found.ordinal] = found
             }
         case .ledger(let chain, let found):
@@ -63,9 +63,6 @@ struct SalvagedState {
             known[marker.ordinal] = SalvageRow.Epoch(
                 ordinal: marker.ordinal, id: marker.epoch, end: nil, phase: .closing, endedWallTime: now.wallTime)
         }
-        if let epoch = meta?.epoch, known.isEmpty {
-            known[1] = SalvageRow.Epoch(ordinal: 1, id: epoch, end: nil, phase: .closing, endedWallTime: now.wallTime)
-        }
         // One ordinal stays free for a note if the epoch is unknown.
         state.ordinal = max(greatestOrdinal, known.keys.max() ?? greatestRecordOrdinal) + 2
         for epoch in known.values.sorted(by: { $0.ordinal < $1.ordinal }) {
@@ -78,7 +75,7 @@ struct SalvagedState {
                 for stream in StreamName.allCases {
                     ended.streams[stream] = ledger(ChainCode(ordinal: epoch.ordinal, stream: stream))
                     if ended.phase == .closing { ended.streams[stream].rowCount = 0 }
-                    if epoch.id == marker?.epoch, let known = marker?.streams?[stream] {
+                    if epoch.id == marker?.epoch, let known = marker?.streams[stream] {
                         ended.streams[stream].raise(to: known)
                     }
                 }
@@ -89,15 +86,6 @@ struct SalvagedState {
             state.past[stream] = ledger(ChainCode(ordinal: ChainCode.past, stream: stream))
         }
         return state
-    }
-
-    /// The shelf of a file of version 5 or before: the place up to which records had left, and how many waited.
-    func shelf(_ stream: StreamName, marker: EpochMarker?) -> (front: UInt64, waiting: UInt64) {
-        let ledger = ledger(ChainCode(ordinal: ChainCode.shelf, stream: stream))
-        // Records have come or gone that only the marker knows of.
-        guard let known = marker?.streams?[stream]?.shelf, (known.last, known.front) > (ledger.last, ledger.front)
-        else { return (ledger.front, ledger.rowCount) }
-        return (known.front, known.waiting)
     }
 
     /// A ledger without contradictions. Contradictory rows are left out and then count as lost.

@@ -25,10 +25,12 @@ extension QueueStore {
         defer { rows.reset() }
         var found: [QuarantineRow] = []
         while try rows.step() {
+            let row = rows.row
             found.append(
                 QuarantineRow(
-                    number: try rows.uint64(0), kind: rows.int64(1), wallTime: rows.int64(2), queueTime: rows.int64(3),
-                    keyID: rows.int64(4), link: rows.data(5), body: rows.data(6)))
+                    number: try row.uint64("number"), kind: try row.int64("kind"),
+                    wallTime: try row.int64("wall_time"), queueTime: try row.int64("queue_time"),
+                    keyID: try row.int64("key_id"), link: try row.data("link"), body: try row.data("body")))
         }
         return found.reversed()
     }
@@ -74,7 +76,7 @@ extension QueueStore {
             case .arrived: try connection.cached("DELETE FROM quarantine WHERE stream = ? AND number <= ? AND fate = ?")
             case .notStored, .uncertain:
                 try connection.cached(
-                    "UPDATE quarantine SET fate = \((verdict == .notStored ? QuarantineFate.notStored : .uncertain).rawValue) "
+                    "UPDATE quarantine SET fate = \((verdict == .notStored ? QuarantineFate.notStored : .uncertain).sql) "
                         + "WHERE stream = ? AND number <= ? AND fate = ?")
             }
         try statement.bind(stream.rawValue, number, QuarantineFate.open.rawValue)
@@ -101,9 +103,9 @@ extension QueueStore {
         switch end {
         // A lost branch of the history may have sent them again. Salvage starts with an empty quarantine.
         case .restored, .salvaged:
-            try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.uncertain.rawValue)")
+            try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.uncertain.sql)")
         // They go to a collector that has never seen this device's records.
-        case .reboundSend: try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.notStored.rawValue)")
+        case .reboundSend: try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.notStored.sql)")
         // Abandoned together with what waits.
         case .clone, .wiped, .unenrolled, .reboundDrop: try connection.execute("DELETE FROM quarantine")
         }
@@ -121,19 +123,21 @@ extension QueueStore {
         var retry = QueueRetry(records: [], unknown: [])
         var queued: [(index: Int, record: NewRecord, queueTime: Int64)] = []
         while try rows.step() {
-            let id = rows.int64(0)
+            let row = rows.row
+            let id = try row.int64("id")
             guard ids.isEmpty || ids.contains(id) else { continue }
-            let (stream, number) = (StreamName(rawValue: rows.int(1)), try rows.uint64(2))
-            let record = stream.flatMap { NewRecord(requeueing: rows.data(5), stream: $0, number: number) }
+            let (stream, number) = (StreamName(rawValue: try row.int("stream")), try row.uint64("number"))
+            let body = try row.data("body")
+            let record = stream.flatMap { NewRecord(requeueing: body, stream: $0, number: number) }
             var outcome: QueueRetry.Outcome
-            switch QuarantineFate(rawValue: rows.int(4)) {
+            switch QuarantineFate(rawValue: try row.string("fate")) {
             case .open: outcome = .open
             case .notStored: outcome = .queued
             case .uncertain, nil: outcome = includingUncertain ? .queued : .uncertain
             }
             if outcome == .queued {
                 if let record {
-                    queued.append((retry.records.count, record, rows.int64(3)))
+                    queued.append((retry.records.count, record, try row.int64("queue_time")))
                 } else {
                     outcome = .unreadable
                 }
@@ -178,25 +182,17 @@ extension QueueStore {
     }
 }
 
-/// The state of knowledge about a quarantined record.
-package enum QuarantineFate: Int, Sendable {
+/// The state of knowledge about a quarantined record. It has the same name in the file, for people and in JSON.
+package enum QuarantineFate: String, Sendable {
     /// The collector's mark has not passed its number, so it may still have arrived.
-    case open = 1
+    case open
     /// The collector counted its number as dropped: it does not have the record.
-    case notStored = 2
+    case notStored = "not-stored"
     /// It cannot be found out.
-    case uncertain = 3
-}
+    case uncertain
 
-extension QuarantineFate: CustomStringConvertible {
-    /// The name shown to people and in JSON.
-    package var description: String {
-        switch self {
-        case .open: "open"
-        case .notStored: "not-stored"
-        case .uncertain: "uncertain"
-        }
-    }
+    /// A literal for the text of a statement.
+    var sql: String { "'\(rawValue)'" }
 }
 
 /// The verdict of a mark about the quarantined records whose numbers it passes.

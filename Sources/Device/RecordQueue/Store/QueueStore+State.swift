@@ -8,39 +8,39 @@ extension QueueStore {
     func load() throws -> QueueState {
         let meta = try connection.cached(
             """
-            SELECT queue_time, wall_time, boot_id, since_boot, divergence, divergence_stream, divergence_wall_time, collector, organization,
-            device, quarantine_queue_time, restored_queue_time FROM meta WHERE id = 1
+            SELECT queue_time, wall_time, boot_id, since_boot, divergence, diverged_stream, diverged_wall_time, collector,
+            organization, device, quarantine_queue_time, divergence_budget_whole_at FROM meta WHERE id = 1
             """)
         guard try meta.step() else { throw corrupt("table meta has no row") }
         defer { meta.reset() }
-        guard (0...QueueClock.greatestTime).contains(meta.int64(0)) else {
-            throw corrupt("the queue's clock is damaged")
-        }
+        let row = meta.row
+        let time = try row.int64("queue_time")
+        guard (0...QueueClock.greatestTime).contains(time) else { throw corrupt("the queue's clock is damaged") }
         let stamp = RecordStamp(
-            wallTime: meta.int64(1), bootID: meta.optionalData(2).flatMap { BootID($0) },
-            timeSinceBoot: try meta.uint64(3))
+            wallTime: try row.int64("wall_time"), bootID: try row.optionalData("boot_id").flatMap { BootID($0) },
+            timeSinceBoot: try row.uint64("since_boot"))
         let epochs = try loadEpochs()
         guard let current = epochs.last, current.end == nil, epochs.dropLast().allSatisfy({ $0.end != nil }) else {
             throw corrupt("the list of epochs is damaged")
         }
-        var state = QueueState(epoch: current.id, clock: QueueClock(time: meta.int64(0), stamp: stamp))
+        var state = QueueState(epoch: current.id, clock: QueueClock(time: time, stamp: stamp))
         state.ordinal = current.ordinal
-        if let name = meta.optionalString(4) {
-            guard let reason = MarkDecision.Divergence(rawValue: name), let stream = StreamName(rawValue: meta.int(5))
-            else {
-                throw corrupt("the reason of the divergence is damaged")
+        if let reason: MarkDecision.Divergence = try row.optionalState("divergence") {
+            guard let stream = StreamName(rawValue: try row.int("diverged_stream")) else {
+                throw corrupt("the stream of the divergence is damaged")
             }
-            state.divergence = QueueDivergence(reason: reason, stream: stream, wallTime: meta.int64(6))
+            state.divergence = QueueDivergence(
+                reason: reason, stream: stream, wallTime: try row.int64("diverged_wall_time"))
         }
-        if let collector = meta.optionalData(7) {
-            guard let collector = CollectorID(collector), let device = DeviceID(meta.data(9)) else {
+        if let collector = try row.optionalData("collector") {
+            guard let collector = CollectorID(collector), let device = DeviceID(try row.data("device")) else {
                 throw corrupt("the binding of the queue is damaged")
             }
-            state.binding = QueueBinding(collector: collector, organization: meta.string(8), device: device)
+            state.binding = QueueBinding(
+                collector: collector, organization: try row.string("organization"), device: device)
         }
-        state.quarantineTime = meta.optionalInt64(10)
-        // Before the budget existed, this was the time when the last epoch ended. It is past, so the budget is whole.
-        state.divergenceBudgetWholeAt = meta.optionalInt64(11)
+        state.quarantineTime = try row.optionalInt64("quarantine_queue_time")
+        state.divergenceBudgetWholeAt = try row.optionalInt64("divergence_budget_whole_at")
         for row in epochs.dropLast() {
             guard let end = row.end else { continue }
             var epoch = EndedEpoch(
@@ -91,9 +91,9 @@ extension QueueStore {
     private func updateMeta(_ state: QueueState) throws {
         let statement = try connection.cached(
             """
-            UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, divergence = ?, divergence_stream = ?,
-            divergence_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ?, restored_queue_time = ?
-            WHERE id = 1
+            UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, divergence = ?, diverged_stream = ?,
+            diverged_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ?,
+            divergence_budget_whole_at = ? WHERE id = 1
             """)
         let stamp = state.clock.stamp
         try statement.bind(
@@ -139,20 +139,20 @@ extension QueueStore {
         defer { statement.reset() }
         var rows: [SalvageRow.Epoch] = []
         while try statement.step() {
-            let name = statement.optionalString(2)
-            guard let id = EpochID(statement.data(1)), ChainCode.ordinals.contains(statement.int64(0)),
-                let phase = EndedEpoch.Phase(rawValue: statement.int(3)),
-                name == nil || EpochEnd(rawValue: name ?? "") != nil
-            else { throw corrupt("the note of epoch \(statement.int64(0)) is damaged") }
-            var row = SalvageRow.Epoch(
-                ordinal: statement.int64(0), id: id, end: name.flatMap { EpochEnd(rawValue: $0) }, phase: phase,
-                endedWallTime: statement.int64(4))
-            if let cause = statement.optionalString(5) {
-                row.note = QueueStatus.Salvage(
-                    cause: cause, file: statement.string(6), salvaged: try statement.uint64(7),
-                    lost: try statement.uint64(8))
+            let row = statement.row
+            let ordinal = try row.int64("ordinal")
+            guard let id = EpochID(try row.data("id")), ChainCode.ordinals.contains(ordinal) else {
+                throw corrupt("the note of epoch \(ordinal) is damaged")
             }
-            rows.append(row)
+            var epoch = SalvageRow.Epoch(
+                ordinal: ordinal, id: id, end: try row.optionalState("reason"),
+                phase: try row.optionalState("phase") ?? .closing, endedWallTime: try row.int64("ended_wall_time"))
+            if let cause = try row.optionalString("cause") {
+                epoch.note = QueueStatus.Salvage(
+                    cause: cause, file: try row.string("file"), salvaged: try row.uint64("salvaged"),
+                    lost: try row.uint64("lost"))
+            }
+            rows.append(epoch)
         }
         return rows
     }
@@ -173,7 +173,7 @@ extension QueueStore {
     private func saveEpoch(_ ordinal: Int64, id: EpochID, ended: EndedEpoch?) throws {
         let statement = try connection.cached("INSERT OR REPLACE INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
         try statement.bind(
-            ordinal, id.data, ended?.end.rawValue, (ended?.phase ?? .closing).rawValue, ended?.endedWallTime ?? 0,
+            ordinal, id.data, ended?.end.rawValue, ended?.phase.rawValue, ended?.endedWallTime ?? 0,
             ended?.salvage?.cause, ended?.salvage?.file, ended?.salvage?.salvaged ?? 0, ended?.salvage?.lost ?? 0)
         try statement.run()
     }
@@ -195,27 +195,35 @@ extension QueueStore {
     }
 
     private func loadLedger(_ chain: ChainCode) throws -> StreamLedger {
-        let row = try connection.cached(
+        let statement = try connection.cached(
             """
             SELECT last_number, last_link, last_queue_time, rows, bytes, mark_number, mark_link, stored, lost_at_collector,
             close_matched, close_bound, close_unknown FROM ledger WHERE chain = ?
             """)
-        try row.bind(chain.rawValue, at: 1)
-        guard try row.step() else { throw corrupt("stream \(chain.stream) of epoch \(chain.ordinal) has no ledger") }
-        defer { row.reset() }
-        guard let lastLink = ChainLink(row.data(1)), let markLink = ChainLink(row.data(6)) else {
-            throw corrupt("ledger of stream \(chain.stream): a link is not 16 bytes")
+        try statement.bind(chain.rawValue, at: 1)
+        guard try statement.step() else {
+            throw corrupt("stream \(chain.stream) of epoch \(chain.ordinal) has no ledger")
+        }
+        defer { statement.reset() }
+        let row = statement.row
+        func link(_ name: String) throws -> ChainLink {
+            guard let link = ChainLink(try row.data(name)) else {
+                throw corrupt("ledger of stream \(chain.stream): \(name) is not 16 bytes")
+            }
+            return link
         }
         var ledger = StreamLedger()
-        ledger.last = try row.uint64(0)
-        ledger.lastLink = lastLink
-        ledger.lastQueueTime = row.int64(2)
-        ledger.rowCount = try row.uint64(3)
-        ledger.bytes = try row.uint64(4)
+        ledger.last = try row.uint64("last_number")
+        ledger.lastLink = try link("last_link")
+        ledger.lastQueueTime = try row.int64("last_queue_time")
+        ledger.rowCount = try row.uint64("rows")
+        ledger.bytes = try row.uint64("bytes")
         ledger.mark = StreamMark(
-            number: try row.uint64(5), link: markLink, stored: try row.uint64(7), lostAtCollector: try row.uint64(8))
+            number: try row.uint64("mark_number"), link: try link("mark_link"), stored: try row.uint64("stored"),
+            lostAtCollector: try row.uint64("lost_at_collector"))
         ledger.closing = CloseSearch(
-            matched: try row.optionalUInt64(9), bound: try row.optionalUInt64(10), isUnknown: row.bool(11))
+            matched: try row.optionalUInt64("close_matched"), bound: try row.optionalUInt64("close_bound"),
+            isUnknown: try row.bool("close_unknown"))
         try loadTally(chain, into: &ledger)
         let gap = try connection.cached("SELECT first, last, reason, link FROM gap WHERE chain = ? ORDER BY first")
         try gap.bind(chain.rawValue, at: 1)

@@ -11,6 +11,7 @@ final class QueueStore {
     let configuration: RecordQueue.Configuration
     let clock: any RecordClock
     let logger: Logger
+    let schema: QueueSchema
     let connection: Connection
     /// The state in the file, with the changes of `isCommitDue`.
     private(set) var state: QueueState
@@ -42,15 +43,17 @@ final class QueueStore {
     ///   - initial: the content of a new file; `nil` for an empty queue.
     init(
         directory: String, name: String = QueueFile.databaseName, initial: QueueState? = nil,
-        configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger
+        configuration: RecordQueue.Configuration, clock: any RecordClock, logger: Logger,
+        schema: QueueSchema = .current
     ) throws {
         self.directory = directory
+        self.schema = schema
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
         marker = name == QueueFile.databaseName ? MarkerFile(directory: directory) : nil
         let now = clock.now()
-        connection = try Connection(path: "\(directory)/\(name)", options: QueueFile.options())
+        connection = try Connection(path: "\(directory)/\(name)", options: QueueFile.options(schema))
         // Replaced by the file's content before anything reads it.
         state = initial ?? QueueState(epoch: .random(), clock: QueueClock(stamp: now))
         // This code makes all checkpoints, so a damaged file is closed unchanged.
@@ -59,23 +62,21 @@ final class QueueStore {
         if version == 0 {
             // The first commits of a queue are only in its WAL.
             if let marker = marker?.marker {
-                throw corrupt("it is empty, but \(QueueFile.markerName) names epoch \(marker.epoch)")
+                throw corrupt("it has no schema version, but \(QueueFile.markerName) names epoch \(marker.epoch)")
             }
             try create(state)
         }
         // This check comes before any write, because salvage may still read what SQLite has lost. If the marker cannot
         // be read from the file, the checks below find the damage.
-        if let found = try? storedMarker(version: version), let finding = marker?.marker?.finding(against: found) {
+        if let found = try? storedMarker(), let finding = marker?.marker?.finding(against: found) {
             throw corrupt(finding)
         }
-        try migrate(from: version)
-        let hasShelf = try connection.userVersion == QueueFile.shelfVersion
-        try checkSchema(ended: try endedOrdinals(), hasShelf: hasShelf)
+        try connection.migrate(schema.steps)
+        try checkSchema(ended: try endedOrdinals())
         state = try load()
         isInFile = true
         if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
-        if hasShelf { try emptyShelf() }
         writeMarker(syncing: true)
     }
 
@@ -218,18 +219,21 @@ extension QueueStore {
         guard try tables().isEmpty else { throw corrupt("it has tables but no version of the queue's schema") }
         try allocate()
         try connection.transaction(.immediate, mapping: { $0 as any Error }) { () throws in
-            for (_, sql) in QueueFile.tables(ended: []).sorted(by: { $0.key < $1.key }) { try connection.execute(sql) }
+            for (_, sql) in schema.tables(ended: []).sorted(by: { $0.key < $1.key }) { try connection.execute(sql) }
             for epoch in initial.ended where epoch.phase != .settled { try createEndedTables(epoch.ordinal) }
             try insert(initial)
-            try connection.setUserVersion(QueueFile.schemaVersion)
+            try connection.setUserVersion(schema.version)
         }
     }
 
-    func checkSchema(ended: [Int64], hasShelf: Bool) throws {
+    func checkSchema(ended: [Int64]) throws {
         let found = try tables()
-        let expected = QueueFile.tables(ended: ended, hasShelf: hasShelf)
-        for (name, sql) in expected where found[name] != sql {
-            throw corrupt("table \(name) is \(found[name] == nil ? "missing" : "not the one this version makes")")
+        let expected = schema.tables(ended: ended)
+        for (name, sql) in expected {
+            guard let text = found[name] else { throw corrupt("table \(name) is missing") }
+            guard QueueSchema.isEqual(text, sql) else {
+                throw corrupt("table \(name) is not the one this version makes")
+            }
         }
         guard found.count == expected.count else { throw corrupt("it has tables that are not the queue's") }
     }
@@ -237,7 +241,7 @@ extension QueueStore {
     /// Ordinals of the epochs that have their own tables, from the list of epochs.
     func endedOrdinals() throws -> [Int64] {
         guard try tables()["epoch"] != nil else { throw corrupt("table epoch is missing") }
-        let statement = try connection.prepare("SELECT ordinal FROM epoch WHERE reason IS NOT NULL AND phase < ?")
+        let statement = try connection.prepare("SELECT ordinal FROM epoch WHERE reason IS NOT NULL AND phase <> ?")
         try statement.bind(EndedEpoch.Phase.settled.rawValue, at: 1)
         var ordinals: [Int64] = []
         while try statement.step() { ordinals.append(statement.int64(0)) }
@@ -247,8 +251,23 @@ extension QueueStore {
     /// Makes empty tables for an ended epoch, named and worded like renamed ones.
     func createEndedTables(_ ordinal: Int64) throws {
         for stream in StreamName.allCases {
-            try connection.execute(QueueFile.records("\"\(RecordTable.ended(ordinal, stream).name)\"", stream))
+            try connection.execute(schema.endedRecords(RecordTable.ended(ordinal, stream).name))
         }
+    }
+
+    /// The epoch and the last numbers, as the marker would name them; `nil` if the file names no current epoch.
+    private func storedMarker() throws -> EpochMarker? {
+        let epoch = try connection.prepare("SELECT ordinal, id FROM epoch WHERE reason IS NULL")
+        guard try epoch.step(), let id = EpochID(epoch.data(1)), ChainCode.ordinals.contains(epoch.int64(0))
+        else { return nil }
+        var marker = EpochMarker(epoch: id, ordinal: epoch.int64(0), streams: [:])
+        let ledger = try connection.prepare("SELECT last_number FROM ledger WHERE chain = ?")
+        for stream in StreamName.allCases {
+            try ledger.bind(ChainCode(ordinal: marker.ordinal, stream: stream).rawValue, at: 1)
+            marker.streams[stream] = EpochMarker.Stream(last: try ledger.step() ? try ledger.uint64(0) : 0)
+            ledger.reset()
+        }
+        return marker
     }
 
     func tables() throws -> [String: String] {

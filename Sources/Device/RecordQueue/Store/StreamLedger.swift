@@ -156,7 +156,7 @@ struct StreamLedgers: Equatable, Sendable {
 /// The epoch and stream of a row as one small number. It is in `ledger`, `tally` and `gap` and in every record's row,
 /// so a row found in a damaged file shows where it belongs.
 struct ChainCode: Hashable, Sendable {
-    /// 1, 2, 3 ... as the file's epochs began; `past` and `shelf` are not epochs.
+    /// 1, 2, 3 ... as the file's epochs began; `past` is not an epoch.
     var ordinal: Int64
     var stream: StreamName
 
@@ -166,8 +166,6 @@ struct ChainCode: Hashable, Sendable {
     static let ordinals: Range<Int64> = 1..<1 << 38
     /// The valid ordinals of a marker or of a row found in a damaged file. The ones that follow it are then valid, too.
     static let foundOrdinals: Range<Int64> = 1..<1 << 37
-    /// Up to version 5: records that waited for consent.
-    static let shelf: Int64 = -1
 
     /// Used on disk; never changes.
     var rawValue: Int64 { ordinal * 4 + Int64(stream.rawValue) }
@@ -177,7 +175,7 @@ struct ChainCode: Hashable, Sendable {
 extension ChainCode {
     /// Reads the code of a row that was found in a damaged file.
     init?(rawValue: Int64) {
-        guard rawValue >= Self.shelf * 4, rawValue < Self.foundOrdinals.upperBound << 2,
+        guard rawValue >= 0, rawValue < Self.foundOrdinals.upperBound << 2,
             let stream = StreamName(rawValue: Int(rawValue & 3))
         else { return nil }
         self.init(ordinal: rawValue >> 2, stream: stream)
