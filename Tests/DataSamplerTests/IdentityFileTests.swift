@@ -30,6 +30,7 @@ import TestKit
         certified.formerCertificate = "another"
         var spared = other
         spared.spareCredential = "secret-spare"
+        spared.credentialSince = 1_750_000_000_000_000
         var sparedCertificate = spared
         sparedCertificate.spareCertificate = "a third"
         for next in [
@@ -46,26 +47,6 @@ import TestKit
         #expect(names == ["identity"])
         let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
-    }
-
-    /// A version that does not know it accepts the file as whole.
-    @Test func `The age of the credential is kept beside what the digest covers`() throws {
-        let directory = try TemporaryDirectory()
-        let file = IdentityFile(directory: directory.path)
-        var enrollment = Enrollment(
-            deviceID: .random(), credential: "secret", organization: "default", collectorID: .random(),
-            incarnationID: .random())
-        try file.save(.enrolled(enrollment, machineHash: nil))
-        let digest = try digest(of: file)
-        enrollment.credentialSince = 1_750_000_000_000_000
-        try file.save(.enrolled(enrollment, machineHash: nil))
-        #expect(try file.load() == .enrolled(enrollment, machineHash: nil))
-        #expect(try self.digest(of: file) == digest)
-    }
-
-    private func digest(of file: IdentityFile) throws -> String? {
-        let object = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: file.path)))
-        return (object as? [String: Any])?["digest"] as? String
     }
 
     @Test func `Cut at any byte it is an error that names the file and the remedy, and stays as it is`() throws {
@@ -99,24 +80,42 @@ import TestKit
         #expect(unnoticed.isEmpty)
     }
 
-    @Test func `A file of version 1 is read as it is`() throws {
+    @Test(arguments: [0, 2]) func `A file of another version is an error that names the file and the remedy`(
+        version: Int
+    ) throws {
         let directory = try TemporaryDirectory()
         let file = IdentityFile(directory: directory.path)
-        // As the first version wrote it, digest included.
+        try file.save(content)
+        let written = try String(contentsOfFile: file.path, encoding: .utf8)
+        #expect(written.hasSuffix("\"version\":1}"))
+        let changed = written.replacingOccurrences(of: "\"version\":1}", with: "\"version\":\(version)}")
+        try changed.write(toFile: file.path, atomically: false, encoding: .utf8)
+        let error = #expect(throws: DataSamplerError.self) { try file.load() }
+        #expect(error?.code == .identity)
+        #expect(error?.message.contains(file.path) == true)
+        #expect(error?.message.contains(version > 1 ? "update the program" : "enroll again") == true)
+        #expect(error?.message.contains("secret") == false)
+        #expect(try String(contentsOfFile: file.path, encoding: .utf8) == changed)
+    }
+
+    /// The id of a device is worth more than a format: what version 1 wrote is read for ever.
+    @Test func `A file of version 1 is read as it was written`() throws {
+        let directory = try TemporaryDirectory()
+        let file = IdentityFile(directory: directory.path)
         let text = """
-            {"collector":"00000000-0000-4000-8000-000000000002","credential":"c","device":"00000000-0000-4000-8000-000000000001",\
-            "digest":"dee275fb338db3393819aef94366cd92489d7127b1765f036e2595907cf1fed7",\
-            "incarnation":"00000000-0000-4000-8000-000000000003","machine":"m","organization":"default","version":1}
+            {"content":{"certificate":"","collector":"00000000-0000-4000-8000-000000000002","credential":"c",\
+            "device":"00000000-0000-4000-8000-000000000001","formerCertificate":"",\
+            "incarnation":"00000000-0000-4000-8000-000000000003","machine":"m","organization":"default",\
+            "spareCertificate":""},"digest":"f7dddec115e308948659c1fd81999121166c69fc849be4e1ec8506ab2a6d43fc","version":1}
             """
         try Data(text.utf8).write(to: URL(filePath: file.path))
-        let loaded = try file.load()
-        let device = try #require(DeviceID("00000000-0000-4000-8000-000000000001"))
-        let collector = try #require(CollectorID("00000000-0000-4000-8000-000000000002"))
-        let incarnation = try #require(IncarnationID("00000000-0000-4000-8000-000000000003"))
         let expected = Enrollment(
-            deviceID: device, credential: "c", organization: "default", collectorID: collector,
-            incarnationID: incarnation)
-        #expect(loaded == .enrolled(expected, machineHash: "m"))
+            deviceID: try #require(DeviceID("00000000-0000-4000-8000-000000000001")), credential: "c",
+            organization: "default", collectorID: try #require(CollectorID("00000000-0000-4000-8000-000000000002")),
+            incarnationID: try #require(IncarnationID("00000000-0000-4000-8000-000000000003")))
+        #expect(try file.load() == .enrolled(expected, machineHash: "m"))
+        try file.save(.enrolled(expected, machineHash: "m"))
+        #expect(try String(contentsOfFile: file.path, encoding: .utf8) == text)
     }
 
     @Test func `The machine's hash does not hold its id and differs by machine`() throws {

@@ -26,20 +26,26 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     let file: DurableFile
     private let version: Int
     private let maximumBytes: Int
+    private let code: DataSamplerError.Code
 
     /// - Parameters:
     ///   - version: raised when an older program could not read the content correctly.
     ///   - maximumBytes: a longer file counts as damaged.
-    init(directory: String, name: String, version: Int = 1, maximumBytes: Int = 1 << 20) {
-        file = DurableFile(directory: directory, name: name)
+    ///   - code: of an error that is not about damage.
+    init(
+        directory: String, name: String, version: Int = 1, maximumBytes: Int = 1 << 20,
+        code: DataSamplerError.Code = .storage
+    ) {
+        file = DurableFile(directory: directory, name: name, code: code)
         self.version = version
         self.maximumBytes = maximumBytes
+        self.code = code
     }
 
     /// `nil` if there is no file.
     ///
-    /// - Throws: `storageDamaged` if the file is not what was written, `storage` if it is unreadable or of a newer
-    ///   version.
+    /// - Throws: `storageDamaged` if the file is not what was written, the file's `code` if it is unreadable or of a
+    ///   newer version.
     func load() throws(DataSamplerError) -> Content? {
         guard let bytes = try file.read(maximumBytes: maximumBytes + 1) else { return nil }
         return try decoded(bytes, from: file.path)
@@ -53,11 +59,10 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         let decoder = JSONDecoder()
         if let found = try? decoder.decode(Version.self, from: bytes), found.version > version {
             throw DataSamplerError(
-                .storage,
-                "\(place) has version \(found.version), this program knows up to \(version): update the program")
+                code, "\(place) has version \(found.version), this program knows up to \(version): update the program")
         }
         guard bytes.count <= maximumBytes, let form = try? decoder.decode(Form.self, from: bytes),
-            try Self.digest(form.content) == form.digest
+            form.version == version, try digest(form.content) == form.digest
         else { throw DataSamplerError(.storageDamaged, "\(place) is damaged: this program did not write its content") }
         return form.content
     }
@@ -78,15 +83,15 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try encoded(content)) }
 
     func encoded(_ content: Content) throws(DataSamplerError) -> Data {
-        let form = Form(content: content, digest: try Self.digest(content), version: version)
+        let form = Form(content: content, digest: try digest(content), version: version)
         do { return try JSONEncoder.stable().encode(form) } catch {
-            throw DataSamplerError(.storage, "\(file.path) cannot be encoded: \(error)", cause: error)
+            throw DataSamplerError(code, "\(file.path) cannot be encoded: \(error)", cause: error)
         }
     }
 
-    private static func digest(_ content: Content) throws(DataSamplerError) -> String {
+    private func digest(_ content: Content) throws(DataSamplerError) -> String {
         do { return Data(SHA256.hash(data: try JSONEncoder.stable().encode(content))).hexadecimal } catch {
-            throw DataSamplerError(.storage, "state cannot be encoded: \(error)", cause: error)
+            throw DataSamplerError(code, "\(file.path) cannot be encoded: \(error)", cause: error)
         }
     }
 }

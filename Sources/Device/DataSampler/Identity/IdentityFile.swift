@@ -1,14 +1,11 @@
-import Crypto
 import FoundationEssentials
 import Transmitter
 import WireModel
 
 /// `<data>/identity`: the device's identity at its collector. Mode 0600; replaced as a whole, never edited.
 ///
-/// It is one JSON object of strings with their SHA-256, so a damaged file never presents a wrong credential. A damaged
-/// file is never replaced silently, because it proves the device's id; `IdentityStore` has a copy to restore it from.
-/// Version 1 had no enrollment id, former credential or end of enrollment. Version 2 had no client certificate and
-/// spare credential. Version 3 is written only if one of these exists.
+/// It is a `StateFile`, so a damaged file never presents a wrong credential. A damaged file is never replaced silently,
+/// because it proves the device's id; `IdentityStore` has a copy to restore it from.
 struct IdentityFile: Sendable {
     enum Content: Equatable, Sendable {
         /// - machineHash: of the machine that enrolled; `nil` if it had no machine id.
@@ -17,52 +14,37 @@ struct IdentityFile: Sendable {
         case unenrolled(DeviceID, tokenDigest: String?)
     }
 
-    private struct Form: Codable {
-        static let currentVersion = 3
-
-        var version: Int
+    private struct Form: Codable, Sendable {
         var device: String
         /// Empty after unenrolling, as are organization, collector and incarnation.
         var credential = ""
+        /// The collector's time at which the credential was issued; microseconds since 1970.
+        var credentialSince: Int64?
         var former: String?
         var organization = ""
         var collector = ""
         var incarnation = ""
         var enrollment: String?
         var machine: String?
+        /// PEM; empty for none. Always together with its credential.
+        var certificate = ""
+        var formerCertificate = ""
+        var spare: String?
+        var spareCertificate = ""
         /// Set only after unenrolling; empty if there was no token.
         var leftWithToken: String?
-        /// PEM. Always together with its credential.
-        var certificate: String?
-        var formerCertificate: String?
-        var spare: String?
-        var spareCertificate: String?
-        /// Not covered by the digest, so versions that do not know it can read the file. A wrong value only renews the
-        /// credential early or late.
-        var credentialSince: Int64?
-        var digest = ""
-
-        var expectedDigest: String {
-            var fields = ["\(version)", device, credential, organization, collector, incarnation, machine ?? ""]
-            // Absent and empty are different.
-            if version > 1 { fields += [former, enrollment, leftWithToken].map { $0.map { "=\($0)" } ?? "" } }
-            if version > 2 {
-                fields += [certificate, formerCertificate, spare, spareCertificate].map { $0.map { "=\($0)" } ?? "" }
-            }
-            // Each field is preceded by its length, so two different sets of fields never give the same text.
-            let text = fields.map { "\($0.utf8.count):\($0)" }.joined()
-            return Data(SHA256.hash(data: Data(text.utf8))).hexadecimal
-        }
     }
 
     static let name = "identity"
+    private static let version = 1
 
-    let path: String
-    private let file: DurableFile
+    var path: String { state.file.path }
+    private let state: StateFile<Form>
 
     init(directory: String) {
-        file = DurableFile(directory: directory, name: Self.name, code: .identity)
-        path = file.path
+        state = StateFile(
+            directory: directory, name: Self.name, version: Self.version, maximumBytes: DurableFile.defaultMaximumBytes,
+            code: .identity)
     }
 
     enum Reading: Equatable, Sendable {
@@ -74,8 +56,8 @@ struct IdentityFile: Sendable {
 
     /// - Throws: `identity` if the file is unreadable or of a newer version.
     func read() throws(DataSamplerError) -> Reading {
-        guard let bytes = try file.read() else { return .none }
-        return try Self.reading(bytes, from: path)
+        guard let bytes = try state.file.read() else { return .none }
+        return try reading(bytes, from: path)
     }
 
     /// `nil` if there is no file.
@@ -89,59 +71,45 @@ struct IdentityFile: Sendable {
     }
 
     /// - Parameter place: the origin of the bytes, for errors.
-    static func reading(_ bytes: Data, from place: String) throws(DataSamplerError) -> Reading {
-        guard let form = try? JSONDecoder().decode(Form.self, from: bytes) else {
-            return .damaged("it is not the expected JSON object")
+    func reading(_ bytes: Data, from place: String) throws(DataSamplerError) -> Reading {
+        let form: Form
+        do { form = try state.decoded(bytes, from: place) } catch {
+            guard error.code == .storageDamaged else { throw error }
+            return .damaged("this program did not write its content")
         }
-        guard form.version <= Form.currentVersion else {
-            throw DataSamplerError(
-                .identity,
-                "\(place) has version \(form.version), this program knows up to \(Form.currentVersion): update the program"
-            )
-        }
-        guard form.digest == form.expectedDigest else { return .damaged("its digest does not match") }
         guard let device = DeviceID(form.device) else { return .damaged("the device id is malformed") }
         if let token = form.leftWithToken {
             return .content(.unenrolled(device, tokenDigest: token.isEmpty ? nil : token))
         }
         guard let collector = CollectorID(form.collector), let incarnation = IncarnationID(form.incarnation),
-            !form.credential.isEmpty,
-            let enrollment = Self.enrollmentID(form.enrollment)
+            !form.credential.isEmpty, let enrollment = Self.enrollmentID(form.enrollment)
         else { return .damaged("an id or the credential is malformed") }
         var enrolled = Enrollment(
             deviceID: device, credential: form.credential, formerCredential: form.former,
-            organization: form.organization,
-            collectorID: collector, incarnationID: incarnation, enrollmentID: enrollment)
-        enrolled.certificate = form.certificate ?? ""
-        enrolled.formerCertificate = form.formerCertificate ?? ""
+            organization: form.organization, collectorID: collector, incarnationID: incarnation,
+            enrollmentID: enrollment)
+        enrolled.certificate = form.certificate
+        enrolled.formerCertificate = form.formerCertificate
         enrolled.spareCredential = form.spare
-        enrolled.spareCertificate = form.spareCertificate ?? ""
+        enrolled.spareCertificate = form.spareCertificate
         enrolled.credentialSince = form.credentialSince
         return .content(.enrolled(enrolled, machineHash: form.machine))
     }
 
     /// Replaces the file in one step. Returns when file and directory are synced.
-    func save(_ content: Content) throws(DataSamplerError) { try file.replace(with: try Self.bytes(content)) }
+    func save(_ content: Content) throws(DataSamplerError) { try state.file.replace(with: try bytes(content)) }
 
     /// Renames a damaged file to `identity.damaged`.
-    func keepAsDamaged() throws(DataSamplerError) { try file.keepAsDamaged() }
+    func keepAsDamaged() throws(DataSamplerError) { try state.file.keepAsDamaged() }
 
     /// Removes former contents that a crash or damage left under other names.
-    func removeLeftovers() throws(DataSamplerError) { try file.removeLeftovers() }
+    func removeLeftovers() throws(DataSamplerError) { try state.file.removeLeftovers() }
 
-    static func bytes(_ content: Content) throws(DataSamplerError) -> Data {
+    func bytes(_ content: Content) throws(DataSamplerError) -> Data {
         var form: Form
         switch content {
         case .enrolled(let enrollment, let machineHash):
-            let certificates = [enrollment.certificate, enrollment.formerCertificate, enrollment.spareCertificate]
-            let isOfNow = enrollment.spareCredential != nil || certificates.contains { !$0.isEmpty }
-            form = Form(version: isOfNow ? Form.currentVersion : 2, device: "\(enrollment.deviceID)")
-            if isOfNow {
-                form.certificate = enrollment.certificate
-                form.formerCertificate = enrollment.formerCertificate
-                form.spare = enrollment.spareCredential
-                form.spareCertificate = enrollment.spareCertificate
-            }
+            form = Form(device: "\(enrollment.deviceID)")
             form.credential = enrollment.credential
             form.credentialSince = enrollment.credentialSince
             form.former = enrollment.formerCredential
@@ -150,16 +118,15 @@ struct IdentityFile: Sendable {
             form.incarnation = "\(enrollment.incarnationID)"
             form.enrollment = EnrollmentID(enrollment.enrollmentID)?.description
             form.machine = machineHash
+            form.certificate = enrollment.certificate
+            form.formerCertificate = enrollment.formerCertificate
+            form.spare = enrollment.spareCredential
+            form.spareCertificate = enrollment.spareCertificate
         case .unenrolled(let device, let tokenDigest):
-            form = Form(version: 2, device: "\(device)")
+            form = Form(device: "\(device)")
             form.leftWithToken = tokenDigest ?? ""
         }
-        form.digest = form.expectedDigest
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        do { return try encoder.encode(form) } catch {
-            throw DataSamplerError(.identity, "the identity cannot be encoded", cause: error)
-        }
+        return try state.encoded(form)
     }
 
     /// Empty if absent, `nil` if malformed.

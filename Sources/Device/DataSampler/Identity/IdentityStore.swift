@@ -85,7 +85,7 @@ final class IdentityStore: EnrollmentStore {
             }
             try file.save(end)
             // Unlike another change, this one is not complete without the copy, which holds the credential.
-            try queue?.keepCopy(try IdentityFile.bytes(end), of: .identity)
+            try queue?.keepCopy(try file.bytes(end), of: .identity)
             isCopyKept = true
             try file.removeLeftovers()
             try enrolling.finish()
@@ -112,7 +112,7 @@ final class IdentityStore: EnrollmentStore {
         }
         let copy = try queue?.copy(of: .identity).flatMap { bytes -> IdentityFile.Content? in
             guard
-                case .content(let content) = try IdentityFile.reading(
+                case .content(let content) = try file.reading(
                     bytes, from: "the copy of \(file.path) in the queue")
             else { return nil }
             return content
@@ -143,7 +143,7 @@ final class IdentityStore: EnrollmentStore {
         guard let queue else { return }
         if case .enrolled(_, let recorded) = content, isOfAnotherMachine(recorded) { return }
         do {
-            try queue.keepCopy(try IdentityFile.bytes(content), of: .identity)
+            try queue.keepCopy(try file.bytes(content), of: .identity)
         } catch {
             report(
                 DataSamplerNotice(
