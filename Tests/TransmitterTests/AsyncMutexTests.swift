@@ -4,12 +4,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct AsyncMutexTests {
     @Test func `One is inside at a time, and all get in`() async {
-        let turnstile = AsyncMutex()
+        let mutex = AsyncMutex()
         let inside = Count()
         await withTaskGroup { group in
             for _ in 0..<50 {
                 group.addTask {
-                    guard await turnstile.enter() else { return }
+                    guard await mutex.enter() else { return }
                     inside.value.withLock {
                         $0.now += 1
                         $0.total += 1
@@ -17,7 +17,7 @@ import Testing
                     }
                     await Task.yield()
                     inside.value.withLock { $0.now -= 1 }
-                    turnstile.leave()
+                    mutex.leave()
                 }
             }
         }
@@ -26,13 +26,13 @@ import Testing
     }
 
     @Test func `A task that is cancelled while waiting gives its place up`() async {
-        let turnstile = AsyncMutex()
-        #expect(await turnstile.enter())
-        let waiter = Task { await turnstile.enter() }
+        let mutex = AsyncMutex()
+        #expect(await mutex.enter())
+        let waiter = Task { await mutex.enter() }
         waiter.cancel()
         #expect(await waiter.value == false)
-        turnstile.leave()
-        #expect(await turnstile.enter(), "the turn is not lost with the one that gave up")
+        mutex.leave()
+        #expect(await mutex.enter(), "the turn is not lost with the one that gave up")
     }
 }
 

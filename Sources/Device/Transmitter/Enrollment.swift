@@ -26,8 +26,8 @@ package struct Enrollment: Equatable, Sendable {
     /// Kept with `spareCredential`.
     package var spareCertificate = ""
 
-    /// When `credential` was issued, by the collector's clock, in microseconds since 1970. `nil` if an earlier version
-    /// stored no time.
+    /// When `credential` was issued, by the collector's clock, in microseconds since 1970. `nil` if the collector did
+    /// not send its time.
     package var credentialSince: Int64?
 
     package init(

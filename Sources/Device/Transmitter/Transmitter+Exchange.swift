@@ -221,8 +221,8 @@ extension Transmitter {
 
     /// Runs in turn with the exchanges of a pass.
     func inTurn(_ body: () async -> CollectorAnswer) async -> CollectorAnswer {
-        guard await turnstile.enter() else { return .unreachable("cancelled before it was asked") }
-        defer { turnstile.leave() }
+        guard await mutex.enter() else { return .unreachable("cancelled before it was asked") }
+        defer { mutex.leave() }
         return await body()
     }
 

@@ -29,7 +29,7 @@ package actor Transmitter {
     private let conditions: any ConditionsSource
     let events: EventSink<TransmitterEvent>
     let timer: TransmitTimer
-    let turnstile = AsyncMutex()
+    let mutex = AsyncMutex()
 
     private(set) var settings: TransmitterSettings
     var machine: TransmitterStateMachine
@@ -180,9 +180,9 @@ package actor Transmitter {
         let streams = takesSamples ? Set(StreamName.allCases) : [.status, .event]
         var result: PassResult?
         while result == nil, !Task.isCancelled {
-            guard await turnstile.enter() else { break }
+            guard await mutex.enter() else { break }
             let step = await step(streams)
-            turnstile.leave()
+            mutex.leave()
             if case .over(let over) = step { result = over }
         }
         if takesSamples, leavesSamples(result) { timer.passWasCut() }

@@ -17,7 +17,7 @@ import TestKit
         try? FileManager.default.removeItem(at: file(directory))
     }
 
-    /// As an older program writes it, which keeps no copy; or somebody who brings a backup back.
+    /// As somebody does who restores a backup of the file.
     private func write(_ consent: DataSamplerConsent, decided: Int64, _ directory: String) throws {
         try StateFile<ConsentStore.Content>(directory: directory, name: ConsentStore.name).save(
             ConsentStore.Content(consent: consent, decided: decided))

@@ -11,8 +11,7 @@ import FoundationEssentials
 /// gone back.
 ///
 /// **How it is read.** Where file and copy disagree, the later of the two counts, and both say so from then on. But a
-/// denial in the file counts whatever the copy says: an older program, which keeps no copy, may have written it while
-/// the wall clock was behind.
+/// denial in the file counts whatever the copy says: somebody may have restored the file from a backup.
 struct ConsentStore: Sendable {
     static let name = "consent.json"
     private static let undecided = Content(consent: .pending, decided: 0)

@@ -34,7 +34,7 @@ actor LeaveKeeper {
     private let eraseParts: EraseParts
     private var note: LeaveNote?
     /// A step awaits, and an actor admits other calls meanwhile. Two steps at once would record two last beacons.
-    private let turnstile = AsyncMutex()
+    private let mutex = AsyncMutex()
     private var attempts = 0
 
     init(
@@ -79,10 +79,10 @@ actor LeaveKeeper {
     /// - Parameter deadline: for a wipe that ends the enrollment, on the queue's clock: then the credential is erased
     ///   although the collector was not informed. `nil`: it stays until the collector was informed.
     func begin(by deadline: Int64? = nil) async throws(DataSamplerError) {
-        guard await turnstile.enter() else {
+        guard await mutex.enter() else {
             throw DataSamplerError(.wipePending, "the attempt was cancelled: try again")
         }
-        defer { turnstile.leave() }
+        defer { mutex.leave() }
         // A wipe erased what an unenrollment under way had recorded, so that one begins again.
         if note == nil || (deadline != nil && note?.deadline == nil) {
             try keep(LeaveNote(recorded: core.clock.now().wallTime, deadline: deadline))
@@ -116,8 +116,8 @@ actor LeaveKeeper {
 
     /// Does everything that can be done now.
     private func step() async throws(DataSamplerError) -> Progress {
-        guard await turnstile.enter() else { return .waiting("the attempt was cancelled") }
-        defer { turnstile.leave() }
+        guard await mutex.enter() else { return .waiting("the attempt was cancelled") }
+        defer { mutex.leave() }
         guard var note else { return .done }
         if let deadline = note.deadline, deadline > core.queueTime + LeaveNote.greatestWait {
             // The queue's clock began anew with a new file.

@@ -34,7 +34,7 @@ actor WipeKeeper {
     /// Everything was erased since the decision was written or found.
     private var isErased = false
     /// Erasing awaits, and an actor admits other calls meanwhile. Two at once would end two epochs.
-    private let turnstile = AsyncMutex()
+    private let mutex = AsyncMutex()
 
     /// Ends uploads and erases the log store, and the profile if the enrollment ends. May be repeated.
     typealias EraseParts = @Sendable (_ endsEnrollment: Bool) async throws(DataSamplerError) -> Void
@@ -132,8 +132,8 @@ actor WipeKeeper {
 
     /// Erases what `begin` decided on. Does nothing if that is done.
     func erase() async throws(DataSamplerError) {
-        guard await turnstile.enter() else { throw Self.cancelled }
-        defer { turnstile.leave() }
+        guard await mutex.enter() else { throw Self.cancelled }
+        defer { mutex.leave() }
         guard let note, !isErased else { return }
         try await waitForHost(note)
         do throws(QueueError) {

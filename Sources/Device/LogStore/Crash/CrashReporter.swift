@@ -48,10 +48,7 @@ struct CrashReporter {
             return false
         }
         let name = SegmentName(ordinal: ordinal, kind: .crash, application: session.applicationIdentifier)
-        // A version before 1.1 leaves out the application.
-        let isWritten = [name, SegmentName(ordinal: ordinal, kind: .crash)].contains {
-            directory.has($0, .text) || directory.has($0, .sealed)
-        }
+        let isWritten = directory.has(name, .text) || directory.has(name, .sealed)
         if !isWritten { try write(session, to: name) }
         try directory.remove(marker)
         try directory.sync()

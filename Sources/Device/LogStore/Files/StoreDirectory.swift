@@ -97,8 +97,7 @@ package struct SegmentName: Hashable, Comparable, Sendable {
     /// Counts from 1.
     package let ordinal: UInt64
     package let kind: Kind
-    /// Bundle id of the program that wrote the lines. Empty: the application that the device enrolled with; so are
-    /// segments of versions before 1.1.
+    /// Bundle id of the program that wrote the lines. Empty: the application that the device enrolled with.
     package let application: String
 
     package init(ordinal: UInt64, kind: Kind, application: String = "") {
