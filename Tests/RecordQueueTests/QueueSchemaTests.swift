@@ -6,7 +6,7 @@ import WireModel
 @testable import RecordQueue
 
 @Suite struct QueueSchemaTests {
-    /// Devices have files with these tables. A change of them needs a step in `QueueSchema`, and then a new digest here.
+    /// Devices have files with these tables. A change of them needs a step in `QueueSchema` and a new digest here.
     @Test func `the tables are those of the present version`() {
         let tables = QueueSchema.current.tables(ended: [1]).sorted { $0.key < $1.key }
         let text = tables.map { QueueSchema.withoutLayout($0.value) }.joined(separator: ";")
