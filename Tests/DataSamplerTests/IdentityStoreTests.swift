@@ -224,7 +224,7 @@ import TestKit
         let file = URL(filePath: "\(path)/identity")
         let queue = try queue(path)
         try store(path, queue).save(enrollment)
-        // As an older program writes it, which keeps no copy; or somebody who brings a backup back.
+        // As somebody does who restores a backup of the file.
         var other = enrollment
         other.credential = "another"
         try store(path).save(other)
@@ -233,7 +233,7 @@ import TestKit
         #expect(try store(path, queue).state() == .enrolled(other))
 
         var text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
-        text = text.replacingOccurrences(of: "\"version\":2", with: "\"version\":99")
+        text = text.replacingOccurrences(of: "\"version\":1", with: "\"version\":99")
         try Data(text.utf8).write(to: file)
         let error = #expect(throws: DataSamplerError.self) { try store(path, queue).state() }
         #expect(error?.message.contains("update the program") == true)

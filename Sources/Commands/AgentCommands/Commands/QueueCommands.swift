@@ -237,8 +237,8 @@ enum QueueText {
             let what =
                 switch record.outcome {
                 case .queued: "queued again as \(record.stream) \(record.newNumber ?? 0)"
-                case .open: "stays: \(words(ofFate: "\(QuarantineFate.open)"))"
-                case .uncertain: "stays: \(words(ofFate: "\(QuarantineFate.uncertain)"))"
+                case .open: "stays: \(words(ofFate: QuarantineFate.open.rawValue))"
+                case .uncertain: "stays: \(words(ofFate: QuarantineFate.uncertain.rawValue))"
                 case .unreadable: "stays: its row is damaged"
                 }
             return "#\(record.id) \(record.stream) \(record.number) \(what)"
@@ -247,9 +247,9 @@ enum QueueText {
 
     private static func words(ofFate fate: String) -> String {
         switch fate {
-        case "\(QuarantineFate.open)": "the collector has not said yet whether it has the record"
-        case "\(QuarantineFate.notStored)": "the collector does not have it, `queue retry` sends it again"
-        case "\(QuarantineFate.uncertain)": "the collector may have it, which cannot be found out any more"
+        case QuarantineFate.open.rawValue: "the collector has not said yet whether it has the record"
+        case QuarantineFate.notStored.rawValue: "the collector does not have it, `queue retry` sends it again"
+        case QuarantineFate.uncertain.rawValue: "the collector may have it, which cannot be found out any more"
         default: fate
         }
     }
