@@ -305,8 +305,8 @@ let package = Package(
         tests(
             "AWSDK",
             [
-                "TestKit", "StoreTestKit", "DataSampler", "LogStore", "CollectorStore", "Transmitter", "WireModel",
-                logging,
+                "TestKit", "DeviceTestKit", "StoreTestKit", "DataSampler", "LogStore", "CollectorStore", "Transmitter",
+                "WireModel", logging,
             ]),
         tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
         tests(

@@ -1,6 +1,8 @@
 import DataSampler
+import DeviceTestKit
 import Foundation
 import LogStore
+import StoreTestKit
 import Synchronization
 import Testing
 import WireModel

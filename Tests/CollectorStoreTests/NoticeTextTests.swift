@@ -8,10 +8,10 @@ import WireModel
     @Test func `One record is not many records`() {
         let device = DeviceID(high: 1, low: 2)
         let lost = DeviceIncident(.recordsLost, device: device, stream: .event)
-        #expect(lost.detail(1, after: "").hasPrefix("1 record of the event stream cannot"))
-        #expect(lost.detail(2, after: "").hasPrefix("2 records of the event stream cannot"))
+        #expect(lost.detail(1, [.event]).hasPrefix("1 record of the event stream cannot"))
+        #expect(lost.detail(2, [.event]).hasPrefix("2 records of the event stream cannot"))
         let damaged = DeviceIncident(.damagedOnDevice, device: device, stream: .sample)
-        let detail = damaged.detail(1, after: lost.detail(1, after: ""))
+        let detail = damaged.detail(1, [.event, .sample])
         #expect(detail.hasPrefix("1 record of the event and sample streams got lost"), "\(detail)")
     }
 

@@ -48,11 +48,11 @@ import TestKit
 
     @Test func `a file of a newer version is refused by its name, whatever opens it`() throws {
         try CollectorDatabase.open(files, schema: Self.colored).close()
-        for open in [
-            { () throws(StoreError) in _ = try CollectorDatabase.open(files) },
-            { () throws(StoreError) in _ = try CollectorDatabase.openReading(files) },
-        ] {
-            let error = #expect(throws: StoreError.self) { try open() }
+        let errors = [
+            #expect(throws: StoreError.self) { _ = try CollectorDatabase.open(files) },
+            #expect(throws: StoreError.self) { _ = try CollectorDatabase.openReading(files) },
+        ]
+        for error in errors {
             #expect(error?.code == .newerVersion && error?.message.contains(files.databasePath) == true)
         }
         let connection = try Connection(path: files.databasePath, options: .init(mode: .readOnly))

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import SQLite
+import TestKit
 import Testing
 import WireModel
 

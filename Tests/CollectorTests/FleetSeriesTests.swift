@@ -2,6 +2,7 @@ import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import StoreTestKit
 import Testing
 import WireModel
 

@@ -5,6 +5,7 @@ import Gzip
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import StoreTestKit
 import Testing
 import WireModel
 

@@ -1,4 +1,5 @@
 import CollectorStore
+import StoreTestKit
 import Testing
 import WireModel
 

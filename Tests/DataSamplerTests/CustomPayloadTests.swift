@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import StoreTestKit
 import Testing
 import WireModel
 

@@ -9,6 +9,7 @@ import WireModel
 
 @testable import DataSampler
 import DeviceTestKit
+import StoreTestKit
 import TestKit
 
 /// Calls that return once the collector has what they sent, or say why it has not.

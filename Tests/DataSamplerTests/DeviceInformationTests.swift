@@ -5,6 +5,7 @@ import WireModel
 
 @testable import DataSampler
 import DeviceTestKit
+import StoreTestKit
 import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct DeviceInformationTests {

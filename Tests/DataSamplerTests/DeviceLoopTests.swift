@@ -7,6 +7,7 @@ import WireModel
 
 @testable import DataSampler
 import DeviceTestKit
+import StoreTestKit
 import TestKit
 
 /// What is sampled while the device runs, and what pauses or disturbs it.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import RecordQueue
+import StoreTestKit
 import Testing
 import Transmitter
 import WireModel

@@ -1,5 +1,6 @@
 import Foundation
 import LogStore
+import StoreTestKit
 import Testing
 import Transmitter
 import WireModel

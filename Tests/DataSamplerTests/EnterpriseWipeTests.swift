@@ -9,6 +9,7 @@ import WireModel
 @testable import DataSampler
 @testable import RecordQueue
 import DeviceTestKit
+import StoreTestKit
 import TestKit
 
 /// A wipe that ends the enrollment, what an unenrollment leaves on disk, and what the host program does in between.

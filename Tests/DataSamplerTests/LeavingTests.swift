@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import SQLite
+import StoreTestKit
 import Testing
 import Transmitter
 import WireModel

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import StoreTestKit
 import Testing
 import WireModel
 

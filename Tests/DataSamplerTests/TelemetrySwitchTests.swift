@@ -1,6 +1,7 @@
 import CollectorStore
 import Foundation
 import RecordQueue
+import StoreTestKit
 import Synchronization
 import Testing
 import Transmitter

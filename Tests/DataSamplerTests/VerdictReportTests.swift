@@ -1,4 +1,5 @@
 import SampleModules
+import StoreTestKit
 import Synchronization
 import Testing
 import WireModel

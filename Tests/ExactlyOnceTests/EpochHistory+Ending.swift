@@ -1,5 +1,8 @@
+import DeviceTestKit
 import Foundation
 import RecordQueue
+import StoreTestKit
+import TestKit
 import WireModel
 
 /// Images, ends and closes.

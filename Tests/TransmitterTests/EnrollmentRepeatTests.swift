@@ -1,4 +1,5 @@
 import DeviceTestKit
+import StoreTestKit
 import Synchronization
 import Testing
 import WireModel

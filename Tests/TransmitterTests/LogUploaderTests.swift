@@ -1,6 +1,8 @@
+import DeviceTestKit
 import Foundation
 import Gzip
 import Logging
+import StoreTestKit
 import Synchronization
 import TestKit
 import Testing

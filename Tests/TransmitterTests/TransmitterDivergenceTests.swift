@@ -2,6 +2,7 @@ import CollectorStore
 import DeviceTestKit
 import Foundation
 import RecordQueue
+import StoreTestKit
 import Synchronization
 import Testing
 import WireModel

@@ -1,6 +1,7 @@
 import DeviceTestKit
 import Foundation
 import RecordQueue
+import StoreTestKit
 import Synchronization
 import Testing
 import WireModel

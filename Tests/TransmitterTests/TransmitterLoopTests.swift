@@ -1,5 +1,7 @@
+import DeviceTestKit
 import Foundation
 import RecordQueue
+import StoreTestKit
 import Testing
 import WireModel
 @testable import Transmitter

@@ -1,5 +1,7 @@
+import DeviceTestKit
 import Foundation
 import LogStore
+import StoreTestKit
 import Testing
 import Transmitter
 import WireModel

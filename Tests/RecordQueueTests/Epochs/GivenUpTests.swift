@@ -1,3 +1,4 @@
+import DeviceTestKit
 import Foundation
 import SQLite
 import Testing

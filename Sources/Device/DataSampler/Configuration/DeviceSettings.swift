@@ -382,7 +382,6 @@ extension DeviceSettings {
             "offlineTimeAllowed": said(offlineTimeAllowed),
             "certificateAuthorities": trusted,
             "certificatePins": pins.isEmpty ? "none" : CountText.of(pins.count, "key"),
-            "certificateAuthorities": trusted,
             "detectors": BuiltInDetector.allCases.filter(detection.detectors.contains).map(\.rawValue).joined(
                 separator: ", "),
             "budgets": limits.isEmpty ? "none" : limits.joined(separator: ", "),
