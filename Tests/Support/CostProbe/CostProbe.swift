@@ -27,7 +27,8 @@ enum CostProbe {
         case ingest
     }
 
-    static func main() async throws {
+    /// Not `async`: valgrind does not bear the main thread that Dispatch ends for it.
+    static func main() throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 4, let operation = Operation(rawValue: arguments[1]), let times = Int(arguments[2])
         else {
@@ -35,7 +36,12 @@ enum CostProbe {
             FileHandle.standardError.write(Data("usage: cost-probe \(names) TIMES DIRECTORY\n".utf8))
             exit(64)
         }
-        try await perform(operation, times, in: arguments[3])
+        let ended = DispatchSemaphore(value: 0)
+        Task.detached {
+            do { try await perform(operation, times, in: arguments[3]) } catch { fatalError("\(error)") }
+            ended.signal()
+        }
+        ended.wait()
     }
 
     private static let logger = Logger(label: "cost-probe") { _ in SwiftLogNoOpLogHandler() }
