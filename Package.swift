@@ -251,9 +251,9 @@ let package = Package(
         .target(
             name: "DeviceTestKit",
             dependencies: [
-                "TestKit", "TelemetryBasics", "WireModel", "Gzip", "SampleModules", "RecordQueue", "Transmitter",
+                "TestKit", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "Transmitter",
             ],
-            path: "Tests/Support/DeviceTestKit", exclude: ["CapturedHost/Machines", "QueueFiles"],
+            path: "Tests/Support/DeviceTestKit", exclude: ["CapturedHost/Machines"],
             swiftSettings: settings),
         .target(
             name: "StoreTestKit",

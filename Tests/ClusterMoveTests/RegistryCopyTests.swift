@@ -142,10 +142,10 @@ import WireModel
         }
     }
 
-    @Test func `A table that only one engine has is an error`() async throws {
+    @Test func `A column that only one engine has is an error`() async throws {
         let source = try await SourceDirectory(days: 2)
         let connection = try CollectorDatabase.open(DataDirectory(path: source.path))
-        try connection.execute("CREATE TABLE odd (a INTEGER)")
+        try connection.execute("ALTER TABLE organization ADD COLUMN odd INTEGER")
         try connection.close()
         let database = try await PostgresServer.shared().makeDatabase()
         let registry = PostgresRegistry.ofOneCollector(

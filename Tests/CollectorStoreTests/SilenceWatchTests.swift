@@ -110,7 +110,7 @@ import TestKit
         let watch = watch()
         await settle(watch)
         let reported = try await notices("default")
-        #expect(reported.map(\.code) == [.devicesSilent] && reported[0].detail.hasPrefix("300 further devices"))
+        #expect(reported.map(\.code) == [.devicesSilent] && reported[0].detail.hasPrefix("Also silent: 300 devices."))
         #expect(try await notices("west").map(\.subject) == [one[0].description])
         await settle(watch, hearing: Array(herd.dropFirst(5)))
         let after = try await notices("default")

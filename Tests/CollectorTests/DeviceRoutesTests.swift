@@ -44,7 +44,8 @@ struct DeviceRoutesTests {
                 try await client.json("/api/v1/devices?" + query, bearer: harness.administrator)
             }
             for (query, total) in [
-                ("", 24), ("test=true", 25), ("app=com.example.shop", 12), ("q=ann%20kiosk", 8), ("q=nobody", 0),
+                ("", 24), ("test=true", 25), ("application=com.example.shop", 12), ("q=ann%20kiosk", 8),
+                ("q=nobody", 0),
                 ("os=Debian%2012", 12),
                 ("state=reporting", 8), ("state=enrolled,reporting", 24), ("state=revoked", 0),
                 ("compliance=non-compliant", 1),
@@ -144,7 +145,7 @@ struct DeviceRoutesTests {
                 try await client.json("/api/v1/devices?limit=1&" + query, bearer: harness.administrator).number("total")
             }
             for query in [
-                "", "test=true", "app=com.example.shop", "app=none", "applicationVersion=2.1",
+                "", "test=true", "application=com.example.shop", "application=none", "applicationVersion=2.1",
                 "applicationVersion=none",
                 "profileRevision=1", "profileRevision=none&os=debian%2013", "compliance=compliant&compromised=no",
                 "q=none",
@@ -162,7 +163,7 @@ struct DeviceRoutesTests {
                     }
                 }
             }
-            for query in ["sort=name", "limit=1", "profileRevision=newest", "state=asleep", "app="] {
+            for query in ["sort=name", "limit=1", "profileRevision=newest", "state=asleep", "application="] {
                 #expect(
                     try await client.send(.get, "/api/v1/devices/facets?\(query)", bearer: harness.administrator).status
                         == .badRequest, "\(query)")

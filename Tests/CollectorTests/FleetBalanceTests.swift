@@ -69,7 +69,7 @@ import WireModel
             try await scene.server.fleetBalance.pass()
             let balance = try #require(try await scene.balance().object("balance"))
             let records = 3 * 3 * Int(scene.data.records)
-            #expect(balance.flag("whole") == true && balance.number("devices") == 3)
+            #expect(balance.flag("intact") == true && balance.number("devices") == 3)
             #expect(balance.number("streams") == 9 && balance.number("files") == 6)
             #expect(balance.number("stored") == records && balance.number("produced") == records)
             for name in [
@@ -86,7 +86,7 @@ import WireModel
             let (losing, doubling) = (scene.data.devices[0], scene.data.devices[1])
             let file = "\(scene.data.path)/records/\(try Self.day(scene.data))/event.sqlite"
             try await scene.server.fleetBalance.pass()
-            #expect(try await scene.balance().object("balance")?.flag("whole") == true)
+            #expect(try await scene.balance().object("balance")?.flag("intact") == true)
             // Its last record is not there any more; one of another device is there twice.
             try scene.execute(
                 """
@@ -96,7 +96,7 @@ import WireModel
                 """, on: file)
             try await scene.server.fleetBalance.pass()
             let balance = try #require(try await scene.balance().object("balance"))
-            #expect(balance.flag("whole") == false && balance.number("lost") == 1 && balance.number("doubled") == 1)
+            #expect(balance.flag("intact") == false && balance.number("lost") == 1 && balance.number("doubled") == 1)
             #expect(balance.number("missing") == 1 && balance.number("devicesWithFaults") == 2)
             let faults = Dictionary(
                 uniqueKeysWithValues: balance.objects("faults").map { ($0.text("device") ?? "", $0) })
@@ -106,7 +106,7 @@ import WireModel
             let run = try await scene.data.ws1collector("verify")
             #expect(run.status == 1, "\(run.errors)")
             let verification = try #require(try await scene.balance().object("verification"))
-            #expect(verification.flag("whole") == false)
+            #expect(verification.flag("intact") == false)
             let codes = Set(verification.objects("findings").compactMap { $0.text("code") })
             #expect(codes.isSuperset(of: ["altered", "doubled"]), "\(codes)")
             #expect(verification.number("findingCount") ?? 0 >= 2 && verification.object("scope")?.number("files") == 6)
@@ -118,7 +118,7 @@ import WireModel
             let run = try await scene.data.ws1collector("verify", "--json")
             #expect(run.status == 0, "\(run.errors)")
             let verification = try #require(try await scene.balance().object("verification"))
-            #expect(verification.flag("whole") == true && verification.number("findingCount") == 0)
+            #expect(verification.flag("intact") == true && verification.number("findingCount") == 0)
             let scope = try #require(verification.object("scope"))
             #expect(scope.number("records") == 3 * 3 * Int(scene.data.records) && scope.number("chains") == 9)
             #expect(verification.text("completedAt") ?? "" >= verification.text("startedAt") ?? "x")
@@ -144,11 +144,11 @@ import WireModel
             _ = try await scene.data.ws1collector("verify")
             let seen = try await scene.balance(stranger)
             let balance = try #require(seen.object("balance"))
-            #expect(balance.flag("whole") == true && balance.number("devices") == 0 && balance.number("stored") == 0)
+            #expect(balance.flag("intact") == true && balance.number("devices") == 0 && balance.number("stored") == 0)
             #expect(balance["files"] == nil && balance.objects("faults").isEmpty)
             let verification = try #require(seen.object("verification"))
             #expect(verification.number("findingCount") == 0 && verification["scope"] == nil)
-            #expect(verification.flag("whole") == true && seen.text("organization") == "other")
+            #expect(verification.flag("intact") == true && seen.text("organization") == "other")
             let theirs = try await scene.balance(own)
             #expect(theirs.object("balance")?.number("lost") == 1)
             #expect(theirs.object("verification")?.number("findingCount") ?? 0 > 0)
@@ -179,7 +179,7 @@ import WireModel
             try FileManager.default.removeItem(atPath: "\(scene.data.path)/records/\(day)/event.sqlite")
             try await scene.server.fleetBalance.pass()
             let balance = try #require(try await scene.balance().object("balance"))
-            #expect(balance.flag("whole") == false)
+            #expect(balance.flag("intact") == false)
             #expect(balance["unreadableFiles"] as? [String] == ["records/\(day)/event.sqlite"])
         }
     }

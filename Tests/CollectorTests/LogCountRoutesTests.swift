@@ -47,7 +47,8 @@ struct LogCountRoutesTests {
             let narrow = try await histogram("from=\(Self.time(101))&to=\(Self.time(301))&step=50s")
             #expect(narrow.flag("exact") == false && narrow.object("total")?.number("information") == 180)
             for (query, errors) in [
-                ("app=com.example.b", 10), ("type=crash", 10), ("text=1.100", 1), ("level=error", 20), ("ids=99", 0),
+                ("application=com.example.b", 10), ("type=crash", 10), ("text=1.100", 1), ("level=error", 20),
+                ("ids=99", 0),
                 ("device=\(scene.device.deviceID)", 20), ("device=\(DeviceID.random())", 0),
             ] {
                 #expect(try await histogram(query).object("total")?.number("error") == errors, "\(query)")
@@ -111,12 +112,12 @@ struct LogCountRoutesTests {
             #expect(device.text("device") == "\(scene.device.deviceID)" && device.text("name") == "kiosk")
             #expect(
                 device.number("lines") == 200 && all.number("deviceCount") == 1 && all.number("applicationCount") == 2)
-            let one = try await facets("app=com.example.a&type=application")
+            let one = try await facets("application=com.example.a&type=application")
             #expect(one.number("chunks") == 1)
             #expect(
                 one.objects("applications").count == 1
                     && one.objects("types").compactMap { $0.text("type") } == ["application"])
-            let crash = try await facets("app=com.example.a&type=crash")
+            let crash = try await facets("application=com.example.a&type=crash")
             #expect(crash.number("chunks") == 0 && crash.objects("devices").isEmpty)
             #expect(crash.objects("applications").compactMap { $0.text("application") } == ["com.example.b"])
             #expect(crash.objects("types").compactMap { $0.text("type") } == ["application"])

@@ -54,12 +54,13 @@ struct LogLineRoutesTests {
                 try await scene.upload(book, type: segment == 1 ? .crash : .application)
             }
             for query in [
-                "", "app=com.example.a", "app=com.example.b", "type=crash", "type=all", "type=application",
+                "", "application=com.example.a", "application=com.example.b", "type=crash", "type=all",
+                "type=application",
                 "level=error", "level=warning", "level=info", "level=debug", "category=app.disk",
                 "category=app.d*,app.net", "text=LINE%202", "text=nowhere", "from=\(Self.time(202))",
                 "to=\(Self.time(202))", "from=\(Self.time(103))&to=\(Self.time(301))", "ids=1,3", "ids=99",
                 "device=\(scene.device.deviceID)&level=warning", "device=\(DeviceID.random())",
-                "app=com.example.a&level=error&text=1.1",
+                "application=com.example.a&level=error&text=1.1",
             ] {
                 let content = try await scene.client.send(
                     .get, "/api/v1/logs/content?\(query)", bearer: scene.person)

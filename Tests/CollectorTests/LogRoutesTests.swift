@@ -73,7 +73,7 @@ struct LogRoutesTests {
                 try await scene.upload(book, type: segment == 1 ? .crash : .application)
             }
             let cases: [(String, [Int])] = [
-                ("", [3, 2, 1]), ("app=com.example.a", [2, 1]), ("type=crash", [1]), ("type=all", [3, 2, 1]),
+                ("", [3, 2, 1]), ("application=com.example.a", [2, 1]), ("type=crash", [1]), ("type=all", [3, 2, 1]),
                 ("level=error", [3, 1]),
                 ("level=debug", [3, 2, 1]), ("from=\(Self.time(210))", [3]), ("to=\(Self.time(150))", [1]),
                 ("from=\(Self.time(205))&to=\(Self.time(206))", [2]),
@@ -237,12 +237,12 @@ struct LogRoutesTests {
                 uploads.append(try await scene.upload(book))
                 books.append(book)
             }
-            let asked = try await delete("app=com.example.1").json
+            let asked = try await delete("application=com.example.1").json
             #expect(asked.flag("deleted") == false && asked.number("chunks") == 1 && asked.number("lines") == 20)
             let word = try #require(asked.text("confirm"))
             #expect(try await Self.list(scene).count == 2)
-            try await delete("app=com.example.2&confirm=\(word)").expect(409, "confirmation-outdated")
-            let done = try await delete("app=com.example.1&confirm=\(word)").json
+            try await delete("application=com.example.2&confirm=\(word)").expect(409, "confirmation-outdated")
+            let done = try await delete("application=com.example.1&confirm=\(word)").json
             #expect(done.flag("deleted") == true && done.number("rawBytes") == books[0].chunks[0].text.count)
             #expect(try await Self.list(scene).compactMap { $0.text("application") } == ["com.example.2"])
             #expect(try await Self.content(scene).count == 20 && scene.files.count == 1)
@@ -251,7 +251,7 @@ struct LogRoutesTests {
             #expect(again.deleted == [1] && again.missing.isEmpty && again.storedChunks == 0)
             #expect(try await scene.complete(uploads[0]).message(WireUploadStatus.self).complete)
             #expect(try await Self.list(scene).count == 1 && scene.files.count == 1)
-            try await delete("app=com.example.1&confirm=\(word)").expect(409, "confirmation-outdated")
+            try await delete("application=com.example.1&confirm=\(word)").expect(409, "confirmation-outdated")
             try await delete("text=x").expect(400, "invalid-parameter")
             let usage = try await scene.client.json("/api/v1/logs/usage", bearer: scene.person).objects("items")
             #expect(usage.compactMap { $0.number("chunks") } == [0, 1] && usage[0].number("rawBytes") == 0)

@@ -42,7 +42,7 @@ struct ProfileAuthoritiesTests {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let devices = [try await harness.device(), try await harness.device(application: "application")]
-            for (path, pem) in [("default", Self.authority), ("default/app", Self.stranger)] {
+            for (path, pem) in [("default", Self.authority), ("default/application", Self.stranger)] {
                 let body = try JSONSerialization.data(withJSONObject: ["certificateAuthorities": [pem]])
                 let put = try await client.send(
                     .put, "/api/v1/profiles/\(path)", bearer: harness.administrator, headers: RouteScene.json,

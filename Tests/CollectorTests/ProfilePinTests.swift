@@ -43,7 +43,7 @@ struct ProfilePinTests {
         await before.metadata.close()
 
         try await MetadataHarness(in: directory, ownPin: Self.own).route { client in
-            for path in ["/api/v1/profiles/default", "/api/v1/profiles/default/app"] {
+            for path in ["/api/v1/profiles/default", "/api/v1/profiles/default/application"] {
                 let response = try await client.send(
                     .put, path, bearer: bearer, headers: RouteScene.json, body: Data(Self.pins(Self.other).utf8))
                 try response.expect(422, "invalid-field")

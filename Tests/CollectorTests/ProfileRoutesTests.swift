@@ -327,9 +327,9 @@ struct ProfileRoutesTests {
             try await expect(Self.path, [.ifMatch: "\"1\""], .ok)
             try await expect(Self.path, [.ifMatch: "\"1\""], .preconditionFailed)
             try await expect(Self.path, [.ifMatch: "\"9\", \"2\""], .ok)
-            try await expect(Self.path + "/app", [.ifMatch: "*"], .preconditionFailed)
-            try await expect(Self.path + "/app", [.ifNoneMatch: "*"], .ok)
-            try await expect(Self.path + "/app", [.ifNoneMatch: "*"], .preconditionFailed)
+            try await expect(Self.path + "/application", [.ifMatch: "*"], .preconditionFailed)
+            try await expect(Self.path + "/application", [.ifNoneMatch: "*"], .ok)
+            try await expect(Self.path + "/application", [.ifNoneMatch: "*"], .preconditionFailed)
         }
     }
 
@@ -337,7 +337,7 @@ struct ProfileRoutesTests {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let bearer = harness.administrator
-            for (path, seconds) in [(Self.path, 61), (Self.path + "/app", 62), (Self.path, 63)] {
+            for (path, seconds) in [(Self.path, 61), (Self.path + "/application", 62), (Self.path, 63)] {
                 let body = Data(#"{"beaconSeconds": \#(seconds)}"#.utf8)
                 _ = try await client.send(.put, path, bearer: bearer, headers: Self.json, body: body)
             }
@@ -346,7 +346,7 @@ struct ProfileRoutesTests {
             #expect(page.objects("items").map { $0.number("revision") } == [4, 3, 2])
             let rest = try await client.json(list + "?limit=3&cursor=\(page.text("next") ?? "")", bearer: bearer)
             #expect(rest.objects("items").map { $0.number("revision") } == [1] && rest.text("next") == nil)
-            let ofApp = try await client.json(list + "?application=app", bearer: bearer)
+            let ofApp = try await client.json(list + "?application=application", bearer: bearer)
             #expect(ofApp.objects("items").map { $0.text("application") } == ["application"])
             let old = try await client.json(Self.path + "?revision=2", bearer: bearer)
             #expect(old.object("profile")?.number("beaconSeconds") == 61)

@@ -39,7 +39,7 @@ import Testing
             "message": .text(HomePageTests.hostile),
         ]
         let verification = HomePageTests.whole["verification"].with([
-            "whole": false, "findingCount": 3, "findings": [finding],
+            "intact": false, "findingCount": 3, "findings": [finding],
         ])
         let html = try await page(HomePageTests.whole.with(["verification": verification]))
         #expect(

@@ -165,9 +165,9 @@ import Testing
                 "event: badge.printed = 3 | failed, printer: left",
                 "command: Command request logs: not now | no network",
                 "command: Command: request logs | issued by Ada", "profile: Profile revision 2 published | by Bo",
-                "profile: Profile revision 4 for app published | ",
-                "logs: Upload of logs of app complete | 5 kB, 2 of 2 chunks stored",
-                "logs: Upload of logs of app begun | 5 kB, 2 of 2 chunks stored",
+                "profile: Profile revision 4 for application published | ",
+                "logs: Upload of logs of application complete | 5 kB, 2 of 2 chunks stored",
+                "logs: Upload of logs of application begun | 5 kB, 2 of 2 chunks stored",
                 "audit: device revoke | by Ada, refused, a: b",
             ])
     }

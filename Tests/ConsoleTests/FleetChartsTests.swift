@@ -50,7 +50,7 @@ import Testing
         ]
         let table = overTime(answer(found, by: "os"), statistic: "p95").tables[0]
         let drawn = table.columns.filter(\.isDrawn)
-        #expect(drawn.map(\.name) == ["debian 12", "not told", "all others"])
+        #expect(drawn.map(\.name) == ["debian 12", "not reported", "all others"])
         #expect(drawn.map { $0.values[0] } == [6, 6, 6])
         #expect(drawn.map(\.color) == [nil, nil, "grey"])
         #expect(table.columns.last?.name == "all others: devices")

@@ -21,13 +21,13 @@ import Testing
     static let whole: JSONValue = [
         "state": "known", "running": false,
         "balance": [
-            "startedAt": "2026-01-02T02:59:00.000000Z", "completedAt": "2026-01-02T02:59:05.000000Z", "whole": true,
+            "startedAt": "2026-01-02T02:59:00.000000Z", "completedAt": "2026-01-02T02:59:05.000000Z", "intact": true,
             "devices": 10_000, "devicesWaiting": 40, "streams": 30_000, "streamsLeftOut": 0, "files": 21,
             "produced": 5_000_000, "stored": 4_999_000, "rejected": [:], "dropped": [:], "waiting": 1000, "lost": 0,
             "lostAtCollector": 0, "missing": 0, "doubled": 0, "devicesWithFaults": 0, "faults": [],
         ],
         "verification": [
-            "startedAt": "2026-01-01T03:00:00.000000Z", "completedAt": "2026-01-01T03:04:05.000000Z", "whole": true,
+            "startedAt": "2026-01-01T03:00:00.000000Z", "completedAt": "2026-01-01T03:04:05.000000Z", "intact": true,
             "scope": [
                 "files": 21, "chains": 30_000, "records": 4_000_000, "recordBytes": 5, "chunks": 7, "chunkBytes": 9,
             ],
@@ -41,7 +41,7 @@ import Testing
     static func faulty(lost: Int64 = 1, doubled: Int64 = 1) -> JSONValue {
         var balance = whole["balance"].members
         for (name, value) in ["lost": lost, "missing": lost, "doubled": doubled] { balance[name] = .integer(value) }
-        balance["whole"] = false
+        balance["intact"] = false
         balance["devicesWithFaults"] = 1
         balance["faults"] = [
             [
@@ -158,9 +158,9 @@ import Testing
         #expect(state([:]) == .good)
         #expect(state([:], now: ConsoleHarness.now + 86_400_000_000) == .unknown, "a day old")
         #expect(state(["streams": 0]) == .unknown)
-        #expect(state(["whole": .null]) == .bad)
+        #expect(state(["intact": .null]) == .bad)
         #expect(state(["lost": .null]) == .bad)
-        #expect(state(["whole": false, "unreadableFiles": ["2026-01-01/event.sqlite"]]) == .bad)
+        #expect(state(["intact": false, "unreadableFiles": ["2026-01-01/event.sqlite"]]) == .bad)
         #expect(state(["completedAt": .null]) == .unknown)
         #expect(FleetSeal.balance(.null, now: 0).state == .unknown)
         let later = ConsoleHarness.now + 31 * 86_400_000_000

@@ -98,7 +98,8 @@ import Testing
         let harness = try harness()
         let query: FormFields = [("device", Self.device), ("application", "com.example.till")]
         let html = try await harness.page(Self.path, harness.visit(Self.path, query: query)).html
-        #expect(html.contains(#"<a href="/logs?device=\#(Self.device)&amp;app=com.example.till&amp;level=error">"#))
+        #expect(
+            html.contains(#"<a href="/logs?device=\#(Self.device)&amp;application=com.example.till&amp;level=error">"#))
         #expect(html.contains(#"<a href="/logs?device=\#(Self.device)" aria-current="true"><span>com.example.till"#))
         #expect(html.contains(#"<a href="/logs?application=com.example.till" aria-current="true"><span>till 7"#))
         #expect(html.contains("<span>without a bundle id</span>") && html.contains("101 more with fewer lines"))

@@ -95,7 +95,7 @@ import Testing
         #expect(page.html.contains("1,234") && page.html.contains("&lt;b&gt;Grace&lt;/b&gt;"))
         #expect(page.html.contains("3 of 8 (37.5 %)"))
         #expect(page.html.contains("certificate pins refused</span> 2"))
-        #expect(page.html.contains("app=com.example.till&amp;profileRevision=none"))
+        #expect(page.html.contains("application=com.example.till&amp;profileRevision=none"))
         #expect(page.html.contains("/profiles/west?rollback=3") && !page.html.contains("rollback=7"))
         let viewer = try await harness.page(Self.page, Self.visit(harness, role: .viewer))
         #expect(viewer.status == 200 && !viewer.html.contains("rollback=") && !viewer.html.contains("/edit"))

@@ -5,7 +5,10 @@ import Testing
 /// One archive for support, with nothing secret in it.
 @Suite(.timeLimit(.minutes(5)))
 struct DiagnoseTests {
-    private struct Identity: Decodable { var credential: String }
+    private struct IdentityFile: Decodable {
+        struct Content: Decodable { var credential: String }
+        var content: Content
+    }
 
     /// All that tar finds in an archive.
     private func unpacked(_ archive: String) async throws -> [String: String] {
@@ -51,7 +54,8 @@ struct DiagnoseTests {
             #expect(value.output == "payload-secret\n", "\(value)")
 
             let identity = try JSONDecoder().decode(
-                Identity.self, from: Data(Program.text(deployment.agentData + "/identity").utf8))
+                IdentityFile.self, from: Data(Program.text(deployment.agentData + "/identity").utf8)
+            ).content
             let secrets = [
                 identity.credential, deployment.token("enrollment-token"), "payload-secret", "profile-secret",
                 "local-secret", "push-secret",

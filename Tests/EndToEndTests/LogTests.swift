@@ -112,7 +112,7 @@ import Testing
             try await deployment.kill(times: 6, using: &dice)
             let ended = try await deployment.end(of: command, device: device)
             #expect(ended.state == "done", "\(ended)")
-            let lines = try await deployment.logLines("app=com.example.printer")
+            let lines = try await deployment.logLines("application=com.example.printer")
             for line in reported { #expect(lines.filter { $0.contains(line) }.count == 1, "\(line) \(lines)") }
             let foreign = try await deployment.logLines("device=\(device)")
             #expect(foreign.filter { $0.contains("page ") }.count == lines.filter { $0.contains("page ") }.count)
@@ -127,7 +127,7 @@ import Testing
             #"{"kind": "request-logs", "arguments": {"application": "com.example.printer"}}"#, to: device)
         let ended = try await deployment.end(of: command, device: device)
         #expect(ended.state == "done" && ended.uploads?.count == 1, "\(ended)")
-        let lines = try await deployment.logLines("app=com.example.printer")
+        let lines = try await deployment.logLines("application=com.example.printer")
         #expect(lines.count == 1 && lines[0].contains("out of paper"), "\(lines)")
         let here = try await Program.log.run(["show", "--app", "com.example.printer", "--data", deployment.agentData])
         #expect(here.output.contains("out of paper") && here.output.split(separator: "\n").count == 1, "\(here)")

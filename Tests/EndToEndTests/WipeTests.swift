@@ -7,7 +7,10 @@ import WireModel
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct WipeTests {
     private struct Device: Decodable { var leftAt: String? }
-    private struct Identity: Decodable { var credential: String }
+    private struct IdentityFile: Decodable {
+        struct Content: Decodable { var credential: String }
+        var content: Content
+    }
 
     /// Names of the files that contain a text, as it is or in base64.
     private static func files(in directory: String, with text: String) throws -> [String] {
@@ -42,7 +45,8 @@ struct WipeTests {
                 try Self.files(in: deployment.agentData, with: payload) == ["profile.json"]
             }
             let identity = try JSONDecoder().decode(
-                Identity.self, from: try Data(contentsOf: URL(fileURLWithPath: deployment.agentData + "/identity")))
+                IdentityFile.self, from: try Data(contentsOf: URL(fileURLWithPath: deployment.agentData + "/identity"))
+            ).content
             let line = try await Program.agent.run(["log", "error", logged, "--data", deployment.agentData])
             #expect(line.succeeded, "\(line)")
             #expect(try Self.files(in: deployment.agentData, with: logged).isEmpty == false)

@@ -95,13 +95,13 @@ import TestKit
                 manifest.chunks.map(\.application) == ["kiosk"]
                     && manifest.chunks.map(\.device) == [RemoteScript.device])
             #expect(try text() == script.text)
-            #expect(server.requests[0].contains("app=kiosk") && !server.requests[0].contains("device="))
+            #expect(server.requests[0].contains("application=kiosk") && !server.requests[0].contains("device="))
             let list = try await run("list", "--ids", "1,2")
             #expect(list.status == 0 && list.text.contains(RemoteScript.device), "\(list.errors)")
             #expect(server.requests.last?.contains("ids=1,2") == true)
             _ = try await run("show", "--app", "a b", "--json")
             #expect(
-                server.requests.contains { $0.contains("app=a%20b") && $0.contains("label=device") },
+                server.requests.contains { $0.contains("application=a%20b") && $0.contains("label=device") },
                 "\(server.requests)")
             let wrong = try await run("list", "--ids", "1,x")
             #expect(wrong.status == 64 && wrong.errors.contains("--ids"))

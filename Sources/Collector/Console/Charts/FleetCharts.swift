@@ -57,7 +57,7 @@ enum FleetCharts {
     ) -> [ChartTable.Column] {
         let named = series.map { one -> (name: String, series: JSONValue) in
             let group = one["group"].text ?? ""
-            return (one["other"].isTrue ? "all others" : group.isEmpty ? "not told" : group, one)
+            return (one["other"].isTrue ? "all others" : group.isEmpty ? "not reported" : group, one)
         }
         let isOfDevices = statistic.name == "devices"
         let columns = named.map {

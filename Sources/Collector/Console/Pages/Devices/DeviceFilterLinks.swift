@@ -105,7 +105,8 @@ struct DeviceFilterLinks {
                 name == "state"
                 ? toggling(value.filter, in: current ?? "") : value.isChosen ? nil : value.filter
             return [
-                "label": .text(value.shown.map { Self.shown($0, of: name) } ?? "not told"), "devices": value.devices,
+                "label": .text(value.shown.map { Self.shown($0, of: name) } ?? "not reported"),
+                "devices": value.devices,
                 "isChosen": .boolean(value.isChosen), "address": address(query.with(name, next)),
             ]
         }

@@ -79,7 +79,7 @@ struct HomePage: Page {
         let rows = shown.map { version -> JSONValue in
             let name = version["value"].text
             return [
-                "version": .text(name ?? "not told"), "devices": version["devices"],
+                "version": .text(name ?? "not reported"), "devices": version["devices"],
                 "share": .real(total > 0 ? (version["devices"].number ?? 0) / total : 0),
                 "address": .text(
                     visit.base + FormFields([("state", present), ("agentVersion", name ?? "none")]).address("/devices")),
