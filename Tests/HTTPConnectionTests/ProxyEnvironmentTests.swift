@@ -23,7 +23,7 @@ import Testing
             (["HTTPS_PROXY": "http://a:3128"], "https://localhost:8420", nil),
             (["HTTPS_PROXY": "http://a:3128"], "https://127.0.0.1:8420", nil),
             (["HTTPS_PROXY": "http://a:3128"], "https://[::1]:8420", nil),
-            (["HTTPS_PROXY": "http://a:3128"], "https://127.0.0.53:8420", nil),
+            (["HTTPS_PROXY": "http://a:3128"], "https://127.0.0.53:8420", "a:3128"),
             (["HTTPS_PROXY": "http://a:3128"], "https://127.0.0.1.test:8420", "a:3128"),
             ([:], "https://collector.test", nil),
         ] as [([String: String], String, String?)])

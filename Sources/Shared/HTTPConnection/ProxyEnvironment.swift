@@ -4,7 +4,7 @@ import Glibc
 ///
 /// `https_proxy` is for servers with https, `http_proxy` for those with http. `no_proxy` lists servers to reach
 /// directly. Names in capitals count too; where both are set, the lower case one counts. An empty variable counts as
-/// not set. This machine is always reached directly: `localhost`, `127.0.0.0/8` and `::1`.
+/// not set. `localhost`, `127.0.0.1` and `::1` are always reached directly.
 package struct ProxyEnvironment: Equatable, Sendable {
     private let variables: [String: String]
 
@@ -29,8 +29,8 @@ package struct ProxyEnvironment: Equatable, Sendable {
     }
 
     private func isDirect(_ server: EndpointURL) -> Bool {
-        if server.isLoopback { return true }
         let host = Host(server.host)
+        if ["localhost", "127.0.0.1", "::1"].contains(where: { Host($0) == host }) { return true }
         let entries = value("no_proxy")?.text.split { $0 == "," || $0.isWhitespace } ?? []
         return entries.contains { Self.matches($0, host, port: server.port) }
     }
