@@ -1,5 +1,6 @@
 import CSQLite
 import FoundationEssentials
+import TelemetryBasics
 
 /// The current row of a statement, read by the names of its columns. It is for rows of more than four columns; the
 /// positional functions of `Statement` are for shorter ones.
@@ -45,16 +46,8 @@ package struct Row {
         return unsigned
     }
 
-    package func double(_ name: String) throws(SQLiteError) -> Double {
-        statement.double(try statement.column(name))
-    }
-
     package func string(_ name: String) throws(SQLiteError) -> String {
         statement.string(try statement.column(name))
-    }
-
-    package func bytes(_ name: String) throws(SQLiteError) -> [UInt8] {
-        statement.bytes(try statement.column(name))
     }
 
     package func data(_ name: String) throws(SQLiteError) -> Data {
@@ -79,16 +72,8 @@ package struct Row {
         try isNull(name) ? nil : uint64(name)
     }
 
-    package func optionalDouble(_ name: String) throws(SQLiteError) -> Double? {
-        try isNull(name) ? nil : double(name)
-    }
-
     package func optionalString(_ name: String) throws(SQLiteError) -> String? {
         try isNull(name) ? nil : string(name)
-    }
-
-    package func optionalBytes(_ name: String) throws(SQLiteError) -> [UInt8]? {
-        try isNull(name) ? nil : bytes(name)
     }
 
     package func optionalData(_ name: String) throws(SQLiteError) -> Data? {
@@ -104,35 +89,20 @@ extension Statement {
     /// The current row by the names of its columns.
     package var row: Row { Row(self) }
 
-    /// The index of the result's column with this name. The search begins where the last one ended.
-    func column(_ name: String) throws(SQLiteError) -> Int32 {
-        if columnNames.isEmpty { try readColumnNames() }
-        for offset in columnNames.indices {
-            var index = nextColumn + offset
-            if index >= columnNames.count { index -= columnNames.count }
-            guard columnNames[index] == name else { continue }
-            // The same column is often read twice: whether it is NULL, then its value.
-            nextColumn = index
-            return Int32(index)
+    /// The number of the result's column with this name, for the positional functions.
+    package func column(_ name: String) throws(SQLiteError) -> Int32 {
+        let names = try columnNames == nil ? namesOfColumns() : []
+        do throws(ColumnNameFault) {
+            if columnNames == nil { columnNames = try ColumnNames(names) }
+            return Int32(try columnNames?.index(of: name) ?? 0)
+        } catch {
+            throw .misuse("row of \(abbreviatedSQL): \(error.finding)", operation: "read column", path: path)
         }
-        throw failedLookup("it has no column \(name); its columns are \(columnNames.joined(separator: ", "))")
     }
 
-    private func readColumnNames() throws(SQLiteError) {
+    private func namesOfColumns() throws(SQLiteError) -> [String] {
         let pointer = try handle("read column")
-        var names: [String] = []
-        for index in 0..<columnCount {
-            let name = sqlite3_column_name(pointer, index).map { String(cString: $0) } ?? ""
-            guard !names.contains(name) else {
-                throw failedLookup("two of its columns are named \(name); name one of them with AS")
-            }
-            names.append(name)
-        }
-        columnNames = names
-    }
-
-    private func failedLookup(_ finding: String) -> SQLiteError {
-        .misuse("row of \(abbreviatedSQL): \(finding)", operation: "read column", path: path)
+        return (0..<columnCount).map { sqlite3_column_name(pointer, $0).map { String(cString: $0) } ?? "" }
     }
 
     func corrupt(_ finding: String) -> SQLiteError {

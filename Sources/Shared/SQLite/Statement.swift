@@ -1,5 +1,6 @@
 import CSQLite
 import FoundationEssentials
+import TelemetryBasics
 
 /// A prepared statement. Not `Sendable`: only the user of its connection may use it, one at a time.
 ///
@@ -9,10 +10,8 @@ package final class Statement {
     /// `nil` after its connection was closed.
     var pointer: OpaquePointer?
     let path: String
-    /// The names of the result's columns; empty until a row is first read by name.
-    var columnNames: [String] = []
-    /// Where the search for a name begins.
-    var nextColumn = 0
+    /// The names of the result's columns; `nil` until a row is first read by name.
+    var columnNames: ColumnNames?
 
     init(_ pointer: OpaquePointer, path: String) {
         self.pointer = pointer

@@ -1,8 +1,8 @@
 import Glibc
+import TestKit
 import Testing
 
 @testable import TelemetryBasics
-import TestKit
 
 /// Files that people make with editors of other systems.
 @Suite struct PlainTextTests {

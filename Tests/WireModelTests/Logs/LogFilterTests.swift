@@ -10,7 +10,10 @@ import WireModel
         message: String = "Connection opened"
     ) -> Bool {
         var text =
-            "\(Timestamp.text(Self.time)) \(Character(Unicode.Scalar(level.letter))) 5 \(category) \(message)\tpeer=Alpha\n"
+            """
+            \(Timestamp.text(Self.time)) \(Character(Unicode.Scalar(level.letter))) 5 \(category) \
+            \(message)\tpeer=Alpha\n
+            """
         return text.withUTF8 { bytes in
             let bytes = UnsafeRawBufferPointer(bytes)
             return LogLine(bytes).map { LogLineMatcher(filter).matches($0, in: bytes) } ?? false

@@ -197,7 +197,7 @@ package nonisolated enum WireDropReason: SwiftProtobuf.Enum, Swift.CaseIterable 
   /// backlog inherited by a cloned machine
   case clone // = 11
 
-  /// histories parted and retention has removed what could tell
+  /// the histories diverged, and retention has removed the links that show where
   case unverifiable // = 12
 
   /// consent denied
@@ -1382,8 +1382,9 @@ package nonisolated struct WireCloseStream: Sendable {
   /// descending or ascending, at most 1024
   package var points: [WireChainPoint] = []
 
-  /// The stream's last totals: no part tells what the device dropped after the last one. Of dropped_unnumbered the collector keeps,
-  /// reason by reason, the greater of this and what it was told before. Absent from a device that does not know the field.
+  /// The stream's last totals, because no part reports what the device dropped after the last one. The collector keeps
+  /// the greater dropped_unnumbered of each reason: this one, or one that was reported before. Absent from a device that
+  /// does not know the field.
   package var totals: WireStreamTotals {
     get {_totals ?? WireStreamTotals()}
     set {_totals = newValue}
@@ -1571,7 +1572,7 @@ package nonisolated struct WireRotateAnswer: Sendable {
   /// the former one stays good until the new one is first used
   package var credential: String = String()
 
-  /// PEM chain, as in EnrollAnswer; the former one stays good until the new one is first used
+  /// PEM chain, as in EnrollAnswer; the former one stays good as long
   package var certificate: Data = Data()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -2508,8 +2509,8 @@ package nonisolated struct WireWipe: Sendable {
   package init() {}
 }
 
-/// As Wipe, and the enrollment ends: profile, payload and credential are erased too. An action of its own and no field of
-/// Wipe: a device that does not know it answers `unsupported`, and does not clear its data and stay enrolled.
+/// As Wipe, and the enrollment ends: profile, payload and credential are erased too. It is an action of its own, not a
+/// field of Wipe. A device that does not know it answers `unsupported`, and does not clear its data and stay enrolled.
 package nonisolated struct WireEnterpriseWipe: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2553,8 +2554,8 @@ package nonisolated struct WireCommandsAnswer: Sendable {
   fileprivate var _doNotDisturb: WireDoNotDisturb? = nil
 }
 
-/// Whether a device is to be in do-not-disturb. The collector orders the decisions of the device and of people by their arrival;
-/// this is the newest. It has no effect while the profile does not allow do-not-disturb.
+/// Whether a device is to be in do-not-disturb. The collector orders the decisions of the device and of people by their
+/// arrival; this is the newest. It has no effect while the profile does not allow do-not-disturb.
 package nonisolated struct WireDoNotDisturb: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -3984,7 +3985,7 @@ package nonisolated struct WireProfile: @unchecked Sendable {
   /// Clears the value of `test`. Subsequent reads from it will return its default value.
   package mutating func clearTest() {_uniqueStorage()._test = nil}
 
-  /// 32 bytes, the organization's: keys the hashes of personal fields; never shown to people
+  /// 32 bytes, the organization's: the key for hashes of personal fields; never shown to people
   package var privacyKey: Data {
     get {_storage._privacyKey}
     set {_uniqueStorage()._privacyKey = newValue}
@@ -4313,8 +4314,8 @@ package nonisolated struct WireComplianceRule: Sendable {
   /// for people; reported with the result, never executed
   package var action: String = String()
 
-  /// What follows where the rule is broken. "report", or empty: nothing but the report. "block": the device also tells the
-  /// program that embeds the library. "wipe": the collector also issues a wipe, once per incident.
+  /// What follows where the rule is broken. "report", or empty: nothing but the report. "block": the device also
+  /// notifies the program that embeds the library. "wipe": the collector also issues a wipe, once per incident.
   package var consequence: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
