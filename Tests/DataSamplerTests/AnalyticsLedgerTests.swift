@@ -1,12 +1,12 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import SampleModules
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite struct AnalyticsLedgerTests {
     private let clock = ManualRecordClock()

@@ -1,10 +1,10 @@
-import CollectorStore
+import RecordStore
 import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// A collector hears of a change without a schedule and without a call of the host.
 @Suite(.timeLimit(.minutes(10))) struct BeaconChangeTests {
@@ -25,7 +25,7 @@ import TestKit
         let bench = SamplerBench(profile: Self.profile(revision: 1, applicationFrom: "2.0"))
         let sampler = try bench.sampler(directory.path) { $0.applicationVersion = "2.1" }
         try await sampler.start()
-        try await SamplerBench.until {
+        try await bench.arrived {
             guard let reported = try await bench.beacons().last else { return false }
             return reported.enrollment == .enrolled && reported.managed == .yes && reported.profileRevision == 1
                 && reported.applicationCompliance == .compliant
@@ -35,7 +35,7 @@ import TestKit
 
         bench.collector.setProfile(Self.profile(revision: 2, applicationFrom: "3.0"))
         try await sampler.reloadProfile()
-        try await SamplerBench.until {
+        try await bench.arrived {
             guard let reported = try await bench.beacons().last else { return false }
             return reported.profileRevision == 2 && reported.applicationCompliance == .nonCompliant
         }
@@ -44,7 +44,7 @@ import TestKit
         let pending = try await bench.beacons().filter { $0.enrollment == .wipePending }
         #expect(pending.count == 1, "stored before anything was erased")
         let epoch = try await sampler.status().epoch
-        try await SamplerBench.until {
+        try await bench.arrived {
             try await bench.stored(.status).contains { record in
                 guard "\(record.epoch)" == epoch, record.header.kind == WireRecordKind.beacon.rawValue else {
                     return false

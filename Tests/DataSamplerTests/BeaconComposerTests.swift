@@ -1,12 +1,13 @@
+import DeviceTestKit
 import Foundation
 import Logging
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
+@testable import Privacy
 @testable import RecordQueue
-import DeviceTestKit
-import TestKit
 
 @Suite struct BeaconComposerTests {
     private static func inputs() async throws -> BeaconInputs {

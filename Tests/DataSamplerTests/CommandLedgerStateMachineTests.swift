@@ -1,3 +1,4 @@
+import DeviceTunables
 import Foundation
 import Testing
 import WireModel
@@ -220,13 +221,13 @@ import WireModel
             return command
         }
         var machine = received(many)
-        #expect(machine.entries.count == CommandLedgerStateMachine.maximumEntries)
+        #expect(machine.entries.count == Tunables.Commands.maximumEntries)
         for entry in machine.entries {
             machine.ended(entry.id, .done, "", now: 1)
             machine.reported(entry.id, .done, now: 1)
         }
         _ = machine.received([], enrollment: enrollment, serverTime: 0, now: 3_600_000_000)
-        #expect(machine.entries.count == CommandLedgerStateMachine.maximumEntries, "a repeat may be on its way")
+        #expect(machine.entries.count == Tunables.Commands.maximumEntries, "a repeat may be on its way")
         _ = machine.received([], enrollment: enrollment, serverTime: 0, now: 2 * 3_600_000_000)
         #expect(machine.entries.isEmpty)
     }

@@ -1,14 +1,14 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 /// Commands over a real ledger and queue, and what a crash at any save leads to.
 @Suite(.timeLimit(.minutes(10))) struct CommandRunnerTests {

@@ -1,11 +1,11 @@
+import DeviceTestKit
 import Logging
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct CompromiseMonitorTests {
     private final class ScriptedDetector: CompromiseDetector {
@@ -100,7 +100,7 @@ import TestKit
         detector.set(.yes)
         clock.advance(by: CompromiseMonitor.interval)
         try sampler.running().events.wake(.compromise)
-        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .change } }
+        try await bench.arrived { try await bench.beacons().contains { $0.trigger == .change } }
         await sampler.stop()
     }
 

@@ -1,11 +1,11 @@
 import Foundation
 import Logging
 import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// The profile's raw text, whole and by key.
 @Suite(.timeLimit(.minutes(5))) struct CustomPayloadTests {

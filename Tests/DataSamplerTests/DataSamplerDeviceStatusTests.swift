@@ -1,15 +1,15 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
+import RecordStore
+import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 /// Push token, user, findings and usage, from the public calls to what the collector has.
 @Suite(.timeLimit(.minutes(10))) struct DataSamplerDeviceStatusTests {
@@ -145,6 +145,8 @@ import TestKit
         let directory = try TemporaryDirectory()
         let collector = LoopbackCollector(store: store)
         try await run(directory.path, collector) { sampler in
+            // Before it, no beacon names a user.
+            _ = try await sampler.firstProfile(within: .seconds(300))
             for _ in 1...2 { try await sampler.setUser(DeviceUser(displayName: "A")) }
             #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .no)
             compromised.raise()

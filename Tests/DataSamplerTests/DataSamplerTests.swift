@@ -1,16 +1,16 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
+import RecordStore
 import SampleModules
+import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct DataSamplerTests {
     private let store = InMemoryRecordStore()

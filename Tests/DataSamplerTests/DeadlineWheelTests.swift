@@ -1,5 +1,5 @@
 import RecordQueue
-import Synchronization
+import TestKit
 import Testing
 import WireModel
 
@@ -7,10 +7,6 @@ import WireModel
 
 @Suite(.timeLimit(.minutes(10))) struct DeadlineWheelTests {
     private enum Job: CaseIterable { case first, second }
-
-    private final class Rounds: Sendable {
-        let done = Mutex<[Job: Int]>([:])
-    }
 
     private let second: UInt64 = 1_000_000
 
@@ -51,22 +47,21 @@ import WireModel
         #expect(deadlines.removeDue(at: 0).isEmpty)
     }
 
-    @Test func `A job that hangs is woken without a second run beside it, and ends with the wheel`() async {
+    @Test func `A job that hangs is woken without a second run beside it, and ends with the wheel`() async throws {
         let wheel = DeadlineWheel<Job>()
-        let rounds = Rounds()
+        let rounds = Watched<[Job: Int]>([:])
         let running = Task {
             await wheel.run(clock: SystemRecordClock(), sleeper: ContinuousClock()) { job in
-                rounds.done.withLock { $0[job, default: 0] += 1 }
+                rounds.change { $0[job, default: 0] += 1 }
                 if job == .first { await Self.untilCancelled() }
                 return .seconds(3600)
             }
         }
-        func count(_ job: Job) -> Int { rounds.done.withLock { $0[job] ?? 0 } }
-        while count(.first) == 0 || count(.second) == 0 { await Task.yield() }
+        try await rounds.until { $0.count == 2 }
         wheel.wake(.first)
         wheel.wake(.second)
-        while count(.second) < 2 { await Task.yield() }
-        #expect(count(.first) == 1)
+        try await rounds.until { $0[.second, default: 0] >= 2 }
+        #expect(rounds.value[.first] == 1)
         running.cancel()
         await running.value
     }

@@ -1,16 +1,16 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import LogStore
 import Logging
 import RecordQueue
-import Testing
-@testable import Transmitter
-import WireModel
-
-@testable import DataSampler
-import DeviceTestKit
+import RecordStore
 import StoreTestKit
 import TestKit
+import Testing
+import WireModel
+@testable import Transmitter
+
+@testable import DataSampler
 
 /// Calls that return once the collector has what they sent, or say why it has not.
 @Suite(.timeLimit(.minutes(10))) struct DeliveryTests {

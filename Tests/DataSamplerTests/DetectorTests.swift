@@ -1,11 +1,11 @@
+import DeviceTestKit
 import Foundation
 import SampleModules
 import Synchronization
+import TestKit
 import Testing
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 /// What the library's detectors say of machines in memory.
 @Suite struct DetectorTests {

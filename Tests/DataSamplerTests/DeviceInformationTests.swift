@@ -1,12 +1,12 @@
+import DeviceTestKit
 import Foundation
+import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct DeviceInformationTests {
     private let bench = SamplerBench()
@@ -58,7 +58,7 @@ import TestKit
         #expect(information.enrollment == .known(.enrolled) && information.organization == .known("default"))
         #expect(information.collector == .known("https://collector.test") && information.isSupported == .known(true))
         // It may share the beacon that reports the new profile.
-        try await SamplerBench.until { try await bench.beacons().contains { $0.profileRevision > 0 } }
+        try await bench.arrived { try await bench.beacons().contains { $0.profileRevision > 0 } }
         var command = WireCommand()
         command.id = Data(repeating: 7, count: 16)
         command.expires = 3_600_000_000
@@ -66,7 +66,7 @@ import TestKit
         command.enrollmentID = try sampler.running().core.identity.load()?.enrollmentID ?? Data()
         bench.collector.setNews(revision: 1, commands: [command], serverTime: 1)
         try await sampler.loadCommands()
-        try await SamplerBench.until { try await bench.results().contains { $0.result.commandID == command.id } }
+        try await bench.arrived { try await bench.results().contains { $0.result.commandID == command.id } }
         await sampler.stop()
     }
 
@@ -96,7 +96,7 @@ import TestKit
         command.enrollmentID = try #require(try sampler.running().core.identity.load()).enrollmentID
         bench.collector.setNews(revision: 1, commands: [command], serverTime: 1)
         try await sampler.loadCommands()
-        try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
+        try await bench.arrived { try await bench.results().contains { $0.result.state == .done } }
         let epoch = try await sampler.status().epoch
         await sampler.stop()
 

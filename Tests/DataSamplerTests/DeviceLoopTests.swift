@@ -1,14 +1,14 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
+import RecordStore
+import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 /// What is sampled while the device runs, and what pauses or disturbs it.
 ///
@@ -141,7 +141,7 @@ import TestKit
         #expect(await running.parts.loop.plan.intervals.isEmpty)
         try await sampler.recordEvent(eventName: "meanwhile", eventValue: .integer(1), durability: .durable)
         try await sampler.sendBeacon()
-        try await SamplerBench.until { try await bench.beacons().contains { $0.doNotDisturb == .yes } }
+        try await bench.arrived { try await bench.beacons().contains { $0.doNotDisturb == .yes } }
         let beacon = try #require(try await bench.beacons().last)
         #expect(
             beacon.doNotDisturb == .yes && beacon.modules.isEmpty && beacon.queue.isEmpty && !beacon.deviceName.isEmpty)
@@ -149,7 +149,7 @@ import TestKit
         #expect(try await sampler.status().streams.first { $0.name == "event" }?.waiting ?? 0 >= 1)
         try await sampler.setDoNotDisturb(false)
         #expect(await running.parts.loop.plan.intervals.count == 2)
-        try await SamplerBench.until { try await bench.events().contains { $0.name == "meanwhile" } }
+        try await bench.arrived { try await bench.events().contains { $0.name == "meanwhile" } }
         await sampler.stop()
         #expect(try await bench.beacons().last?.doNotDisturb == .no)
     }
@@ -162,7 +162,7 @@ import TestKit
             $0.beaconInterval = 86_400
         }
         try await sampler.start()
-        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .start } }
+        try await bench.arrived { try await bench.beacons().contains { $0.trigger == .start } }
         #expect(try await bench.beacons().allSatisfy { $0.modules == ["system"] })
         var profile = WireProfile.analyticsOn
         profile.sampling.modulesGiven = true
@@ -170,7 +170,7 @@ import TestKit
         let modules = profile.sampling.modules
         bench.collector.setProfile(profile)
         try await sampler.reloadProfile()
-        try await SamplerBench.until { try await bench.beacons().contains { $0.modules == modules } }
+        try await bench.arrived { try await bench.beacons().contains { $0.modules == modules } }
         #expect(try await bench.beacons().first { $0.modules == modules }?.trigger == .change)
         await sampler.stop()
     }
@@ -194,12 +194,12 @@ import TestKit
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)
         try await sampler.start()
-        try await SamplerBench.until { bench.collector.enrollments == 1 }
+        try await bench.arrived { bench.collector.enrollments == 1 }
         // Fetched in vain: nothing may be recorded yet.
         _ = try? await sampler.reloadProfile()
         bench.collector.setProfile(.analyticsOn)
         try await sampler.reloadProfile()
-        try await SamplerBench.until { try await bench.events().contains { $0.type == .enrollmentCall } }
+        try await bench.arrived { try await bench.events().contains { $0.type == .enrollmentCall } }
         await sampler.stop()
         let calls = try await bench.events().filter { $0.type == .enrollmentCall }
         #expect(calls.count == 1)

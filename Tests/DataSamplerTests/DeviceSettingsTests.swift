@@ -1,4 +1,5 @@
 import Foundation
+import Privacy
 import SampleModules
 import Testing
 import WireModel

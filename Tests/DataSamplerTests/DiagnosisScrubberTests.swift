@@ -1,12 +1,12 @@
 import Foundation
 import LogStore
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// What a diagnosis must not show.
 @Suite(.timeLimit(.minutes(5))) struct DiagnosisScrubberTests {

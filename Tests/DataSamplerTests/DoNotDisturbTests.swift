@@ -1,10 +1,10 @@
 import Foundation
 import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 @Suite struct DoNotDisturbStateTests {
     private static let first = Data(repeating: 1, count: 16)
@@ -125,7 +125,7 @@ import TestKit
         try await sampler.sendBeacon()
         try await SamplerBench.until { try await sampler.status().doNotDisturb }
         #expect(try await sampler.status().doNotDisturbDecision?.person == "ann")
-        try await SamplerBench.until { try await bench.beacons().last?.doNotDisturb == .yes }
+        try await bench.arrived { try await bench.beacons().last?.doNotDisturb == .yes }
         await sampler.stop()
         bench.collector.setFaults { _, _ in .requestLost }
         sampler = try bench.sampler(directory.path) { $0.beaconInterval = nil }
@@ -152,7 +152,7 @@ import TestKit
         #expect(waiting.doNotDisturb && waiting.doNotDisturbDecision?.isReported == false)
         bench.collector.setFaults { _, _ in nil }
         try await sampler.sendBeacon()
-        try await SamplerBench.until { bench.collector.doNotDisturbSaid?.revision == 2 }
+        try await bench.arrived { bench.collector.doNotDisturbSaid?.revision == 2 }
         #expect(bench.collector.doNotDisturbSaid?.on == true)
         try await SamplerBench.until { try await sampler.status().doNotDisturbDecision?.isReported == true }
         await sampler.stop()
@@ -163,7 +163,7 @@ import TestKit
         let sampler = try await started(directory.path)
         bench.collector.setFaults { request, _ in request.path == WireNames.doNotDisturbPath ? .answerLost : nil }
         try await sampler.setDoNotDisturb(true)
-        try await SamplerBench.until { bench.collector.doNotDisturbSaid?.revision == 1 }
+        try await bench.arrived { bench.collector.doNotDisturbSaid?.revision == 1 }
         person(2, false)
         bench.collector.setFaults { _, _ in nil }
         let status = try await sampler.fetchDeviceDNDStatus()

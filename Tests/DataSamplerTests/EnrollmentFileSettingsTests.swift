@@ -1,10 +1,10 @@
 import FoundationEssentials
 import SampleModules
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// What a configuration adopts from an enrollment file.
 @Suite struct EnrollmentFileSettingsTests {

@@ -1,9 +1,9 @@
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 
 @testable import DataSampler
-import TestKit
 
 /// What the host hears of the enrollment, both as a delegate and in the sequence of notices.
 @Suite(.timeLimit(.minutes(10))) struct EnrollmentNoticeTests {
@@ -14,10 +14,10 @@ import TestKit
         let sampler = try bench.sampler(directory.path, delegate: delegate)
         let notices = sampler.notices
         try await sampler.start()
-        try await SamplerBench.until { !delegate.reported(.enrolled).isEmpty }
+        try await delegate.untilReported(.enrolled)
         #expect(delegate.reported(.unenrolled).isEmpty)
         _ = try await sampler.unenroll()
-        try await SamplerBench.until { !delegate.reported(.unenrolled).isEmpty }
+        try await delegate.untilReported(.unenrolled)
         await sampler.stop()
         let reported = delegate.reported(.enrolled, .unenrolled)
         #expect(reported.map(\.kind) == [.enrolled, .unenrolled])

@@ -1,16 +1,16 @@
+import DeviceTestKit
 import Foundation
 import LogStore
 import Logging
+import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 /// A wipe that ends the enrollment, what an unenrollment leaves on disk, and what the host program does in between.
 @Suite(.timeLimit(.minutes(10))) struct EnterpriseWipeTests {

@@ -1,14 +1,14 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
+import RecordStore
+import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 /// The two-hour hold as an application sees it: from `recordEvent` to the collector.
 @Suite(.timeLimit(.minutes(10))) struct SamplerEventHoldTests {

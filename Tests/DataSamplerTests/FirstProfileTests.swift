@@ -1,10 +1,10 @@
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// A program that waits for what may be recorded waits for a bounded time, and learns why there is nothing yet.
 @Suite(.timeLimit(.minutes(5))) struct FirstProfileTests {
@@ -38,7 +38,7 @@ import TestKit
         let sampler = try bench.sampler(directory.path)
         try await sampler.start()
         try await sampler.sendBeacon()
-        try await SamplerBench.until { try await !bench.beacons().isEmpty }
+        try await bench.arrived { try await !bench.beacons().isEmpty }
         let request = try sampler.running().core.identity.enrollRequest(as: .new)
         #expect(request.deviceName.isEmpty && request.hasOperatingSystem)
         #expect(try await bench.beacons().allSatisfy { $0.deviceName.isEmpty })
@@ -46,7 +46,7 @@ import TestKit
         bench.collector.setProfile(.analyticsOn)
         try await sampler.reloadProfile()
         try await sampler.sendBeacon()
-        try await SamplerBench.until { try await bench.beacons().contains { !$0.deviceName.isEmpty } }
+        try await bench.arrived { try await bench.beacons().contains { !$0.deviceName.isEmpty } }
         await sampler.stop()
     }
 
@@ -90,7 +90,7 @@ import TestKit
         let delegate = RecordingDelegate()
         let sampler = try SamplerBench(profile: profile).sampler(directory.path, delegate: delegate)
         try await sampler.start()
-        try await SamplerBench.until { !delegate.reported(.profileRefused).isEmpty }
+        try await delegate.untilReported(.profileRefused)
         #expect(delegate.reported(.profileRefused).first?.message.contains("sampleSeconds") == true)
         await sampler.stop()
     }

@@ -1,11 +1,11 @@
-import CollectorStore
+import RecordStore
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// The reports of a host about itself: the device was unlocked, the program goes to the background and comes back.
 @Suite(.timeLimit(.minutes(10))) struct HostCallTests {
@@ -23,7 +23,7 @@ import TestKit
         let sampler = try sampler(directory.path)
         try await SamplerBench.start(sampler)
         try await sampler.unlocked()
-        try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .unlock } }
+        try await bench.arrived { try await bench.beacons().contains { $0.trigger == .unlock } }
         await sampler.stop()
         #expect(try await bench.beacons().count { $0.trigger == .unlock } == 1)
         #expect(
@@ -43,7 +43,7 @@ import TestKit
         }
         try await SamplerBench.start(sampler)
         try await sampler.reloadProfile()
-        try await SamplerBench.until {
+        try await bench.arrived {
             try await Set(bench.stored(.sample).map(\.header.module)) == ["system", "analytics"]
         }
 
@@ -68,7 +68,7 @@ import TestKit
         #expect(
             !resumed.suspended && resumed.modules.map(\.name) == ["system", "analytics"]
                 && resumed.beaconInterval == 900)
-        try await SamplerBench.until {
+        try await bench.arrived {
             let hasEvent = try await bench.events().contains { $0.name == "meanwhile" }
             let triggers = try await bench.beacons().map(\.trigger)
             let samples = try await bench.stored(.sample).count { $0.header.module == "system" }

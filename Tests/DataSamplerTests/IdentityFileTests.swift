@@ -1,10 +1,10 @@
 import Foundation
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 @Suite struct IdentityFileTests {
     private let enrollment = Enrollment(
@@ -106,7 +106,8 @@ import TestKit
             {"content":{"certificate":"","collector":"00000000-0000-4000-8000-000000000002","credential":"c",\
             "device":"00000000-0000-4000-8000-000000000001","formerCertificate":"",\
             "incarnation":"00000000-0000-4000-8000-000000000003","machine":"m","organization":"default",\
-            "spareCertificate":""},"digest":"f7dddec115e308948659c1fd81999121166c69fc849be4e1ec8506ab2a6d43fc","version":1}
+            "spareCertificate":""},"digest":"f7dddec115e308948659c1fd81999121166c69fc849be4e1ec8506ab2a6d43fc",\
+            "version":1}
             """
         try Data(text.utf8).write(to: URL(filePath: file.path))
         let expected = Enrollment(

@@ -1,14 +1,14 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite struct IdentityStoreTests {
     private let enrollment = Enrollment(

@@ -1,10 +1,10 @@
 import Foundation
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 
 @testable import DataSampler
-import TestKit
 
 /// Which collector a directory's last start asked.
 @Suite(.timeLimit(.minutes(5))) struct LastCollectorTests {
@@ -17,7 +17,7 @@ import TestKit
         try await sampler.start()
         try await sampler.reloadProfile()
         // Notices come in order, so whatever the start noticed was reported before this one.
-        try await SamplerBench.until { !recorder.reported(.profileApplied, .reachable).isEmpty }
+        try await recorder.untilReported(.profileApplied, .reachable)
         await sampler.stop()
         return recorder.reported(.collectorChanged).map(\.details)
     }
@@ -48,7 +48,7 @@ import TestKit
             bench.collector.setFaults { _, _ in isLost ? .requestLost : nil }
             try await sampler.start()
             // Notices come in order, so whatever the start noticed was reported before this one.
-            try await SamplerBench.until { !recorder.reported(.unreachable, .profileApplied, .reachable).isEmpty }
+            try await recorder.untilReported(.unreachable, .profileApplied, .reachable)
             await sampler.stop()
             return recorder.reported(.collectorChanged).map(\.message)
         }

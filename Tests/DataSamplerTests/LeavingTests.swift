@@ -2,13 +2,13 @@ import Foundation
 import Logging
 import SQLite
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
-import TestKit
 
 /// How a device erases what it keeps, and how it leaves.
 @Suite(.timeLimit(.minutes(10))) struct LeavingTests {
@@ -157,7 +157,7 @@ import TestKit
         command.wipe.reason = "lost"
         bench.collector.setNews(revision: 1, commands: [command])
         try await sampler.sendBeacon()
-        try await SamplerBench.until {
+        try await bench.arrived {
             try await bench.results().contains { $0.result.state == .done }
         }
         let results = try await bench.results()
@@ -166,7 +166,7 @@ import TestKit
         #expect(done.epoch != former && done.epoch == core.queue.epoch)
         try await SamplerBench.until { try await sampler.status().wipePending == nil }
         // The former epoch's account goes to the collector: it ended by a wipe, and nothing of it waits.
-        try await SamplerBench.until { bench.collector.closes >= 1 }
+        try await bench.arrived { bench.collector.closes >= 1 }
         let ended = try #require(try await core.queue.status().ended.first { $0.epoch == former })
         #expect(ended.end == .wiped && ended.waiting == 0)
         // It is repeated until its end is acknowledged, and not run again.

@@ -1,11 +1,11 @@
-import CollectorStore
+import DeviceTestKit
 import Logging
+import RecordStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct NetworkConditionsTests {
     @Test func `Samples and beacons report the same of roaming`() async throws {
@@ -20,7 +20,7 @@ import TestKit
         let sampler = try DataSampler(
             configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await SamplerBench.start(sampler)
-        try await SamplerBench.until { try await !bench.stored(.sample).isEmpty }
+        try await bench.arrived { try await !bench.stored(.sample).isEmpty }
         await sampler.stop()
         let samples = try await bench.stored(.sample).map {
             try WireNetworkDataSample.decode($0.header.body(of: $0.bytes))

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// Everything in a profile is applied, or there is a finding.
 @Suite struct ProfileFindingTests {
@@ -101,7 +101,7 @@ import TestKit
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)
         try await SamplerBench.start(sampler)
-        try await SamplerBench.until {
+        try await bench.arrived {
             try await bench.beacons().contains { $0.profileFindings == ["geofences-not-available"] }
         }
         #expect(try await sampler.status().profile.findings?.count == 1)

@@ -1,11 +1,11 @@
 import Foundation
 import Logging
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
 @testable import RecordQueue
-import TestKit
 
 @Suite struct PushTokenStateTests {
     private typealias Mark = PushTokenState.Mark

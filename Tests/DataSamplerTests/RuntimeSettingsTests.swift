@@ -1,8 +1,8 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import DataSampler
-import TestKit
 
 /// Settings that a program changes while it runs, and that are kept.
 @Suite(.timeLimit(.minutes(10))) struct RuntimeSettingsTests {

@@ -1,11 +1,12 @@
-import CollectorStore
 import Logging
 import RecordQueue
-@testable import Transmitter
+import RecordStore
+import StoreTestKit
+import TestKit
 import WireModel
+@testable import Transmitter
 
 @testable import DataSampler
-import StoreTestKit
 
 /// What tests of the whole data sampler share: a collector without a network, and samplers over directories.
 struct SamplerBench {
@@ -87,6 +88,9 @@ struct SamplerBench {
     func events() async throws -> [WireEvent] {
         try await stored(.event).map { try WireEvent.decode($0.header.body(of: $0.bytes)) }
     }
+
+    /// Waits until something has arrived at the collector.
+    func arrived(_ holds: () async throws -> Bool) async throws { try await collector.answered.untilCounted(holds) }
 
     /// Lets others work until something holds, for what happens in the background; bounded by the suite's time limit.
     static func until(_ holds: () async throws -> Bool) async throws {

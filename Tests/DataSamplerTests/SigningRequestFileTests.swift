@@ -1,8 +1,8 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import DataSampler
-import TestKit
 
 @Suite struct SigningRequestFileTests {
     private static let request = Data([0x30, 0x03, 0x02, 0x01, 0x05])
@@ -15,7 +15,10 @@ import TestKit
     }
 
     private static func pem(_ label: String) -> String {
-        "Certificate Request:\n  Data\n-----BEGIN \(label)-----\r\n\(request.base64EncodedString())\r\n-----END \(label)-----\n"
+        """
+        Certificate Request:\n  Data\n-----BEGIN \(label)-----\r\n\(request.base64EncodedString())\r\n-----END \
+        \(label)-----\n
+        """
     }
 
     @Test(arguments: ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"])

@@ -1,14 +1,14 @@
-import CollectorStore
 import Foundation
 import RecordQueue
+import RecordStore
 import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// A profile switches telemetry off, and on again.
 @Suite(.timeLimit(.minutes(10))) struct TelemetrySwitchTests {
@@ -46,7 +46,7 @@ import TestKit
         try await SamplerBench.start(sampler)
         try await sampler.reloadProfile()
         try await sampler.recordEvent(eventName: "before", eventValue: .integer(1), durability: .durable)
-        try await SamplerBench.until { try await !bench.stored(.sample).isEmpty }
+        try await bench.arrived { try await !bench.stored(.sample).isEmpty }
 
         bench.collector.setProfile(Self.profile(revision: 2, isOff: true))
         #expect(try await sampler.reloadProfile())
@@ -88,7 +88,7 @@ import TestKit
         #expect(try await sampler.reloadProfile())
         try await sampler.recordEvent(eventName: "after", eventValue: .integer(1))
         try await sampler.sendBeacon()
-        try await SamplerBench.until {
+        try await bench.arrived {
             let names = try await bench.events().map(\.name)
             let beacon = try await bench.beacons().last
             let isSampled = try await bench.stored(.sample).count > samples
@@ -124,7 +124,7 @@ import TestKit
         #expect(bench.collector.batches == batches)
         bench.collector.setProfile(Self.profile(revision: 3, isOff: false))
         try await second.reloadProfile()
-        try await SamplerBench.until {
+        try await bench.arrived {
             let hasEvent = try await bench.events().contains { $0.name == "before" }
             let hasBeacon = try await bench.beacons().contains { $0.profileRevision == 3 }
             return hasEvent && hasBeacon
@@ -159,7 +159,7 @@ import TestKit
     {
         let directory = try TemporaryDirectory()
         let sampler = try await switchedOff(directory.path)
-        try await SamplerBench.until { try await bench.beacons().contains { $0.telemetryDisabled } }
+        try await bench.arrived { try await bench.beacons().contains { $0.telemetryDisabled } }
         await sampler.stop()
         let again = try bench.sampler(directory.path) { $0.beaconInterval = 900 }
         try await again.start()
@@ -175,7 +175,7 @@ import TestKit
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path) { $0.telemetryDisabled = true }
         try await sampler.start()
-        try await SamplerBench.until { try await bench.beacons().contains { $0.telemetryDisabled } }
+        try await bench.arrived { try await bench.beacons().contains { $0.telemetryDisabled } }
         await sampler.stop()
         #expect(try await bench.beacons().count == 1)
     }
@@ -189,9 +189,9 @@ import TestKit
         let wipe = try command(sampler) { $0.wipe.reason = "lost" }
         bench.collector.setNews(revision: 2, commands: [wipe], serverTime: 1)
         try await sampler.reloadProfile()
-        try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
+        try await bench.arrived { try await bench.results().contains { $0.result.state == .done } }
         // What a wipe ends may have been the beacon that reports it, so there is another one.
-        try await SamplerBench.until {
+        try await bench.arrived {
             let stored = try await bench.stored(.status)
             return stored.contains { $0.epoch != former && $0.header.kind == WireRecordKind.beacon.rawValue }
         }
@@ -225,7 +225,7 @@ import TestKit
         let wipe = try command(sampler) { $0.wipe.reason = "lost" }
         bench.collector.setNews(revision: 1, commands: [wipe], serverTime: 1)
         _ = try await sampler.requery()
-        try await SamplerBench.until { try await bench.results().contains { $0.result.state == .done } }
+        try await bench.arrived { try await bench.results().contains { $0.result.state == .done } }
         await sampler.stop()
     }
 }

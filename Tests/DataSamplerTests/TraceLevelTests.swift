@@ -1,10 +1,10 @@
 import Logging
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// What the sampler says of itself at each trace level.
 @Suite(.timeLimit(.minutes(10))) struct TraceLevelTests {

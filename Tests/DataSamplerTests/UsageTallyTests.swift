@@ -93,7 +93,7 @@ import WireModel
 
     @Test
     func
-        `Events sent between an orderly stop and the next first sample are reported; after a crash counting begins anew`()
+        `Events sent between an orderly stop and the next first sample are reported; after a crash counting restarts`()
     {
         var tally = UsageTally()
         tally.observed(figures(sent: 10))

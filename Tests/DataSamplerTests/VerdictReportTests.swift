@@ -1,11 +1,11 @@
 import SampleModules
 import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// Both verdicts with evidence, and the consequence "block".
 @Suite(.timeLimit(.minutes(10))) struct VerdictReportTests {
@@ -63,17 +63,17 @@ import TestKit
         try await SamplerBench.until { try await sampler.status().profile.revision > 0 }
         isOn.value.withLock { $0 = true }
         #expect(try await sampler.refreshDeviceCompromisedStatus().verdict == .yes)
-        try await SamplerBench.until { listener.reported(.blocked).count == 1 }
+        try await listener.untilReported(1, .blocked)
         #expect(listener.reported(.blocked).first?.details["reasons"]?.contains("switch") == true)
         #expect(try await sampler.status().verdicts?.blocks.count == 1)
         isOn.value.withLock { $0 = false }
         _ = try await sampler.refreshDeviceCompromisedStatus()
-        try await SamplerBench.until { listener.reported(.unblocked).count == 1 }
+        try await listener.untilReported(1, .unblocked)
 
         // An update mends what was wrong, and needs a start.
         isOn.value.withLock { $0 = true }
         _ = try await sampler.refreshDeviceCompromisedStatus()
-        try await SamplerBench.until { listener.reported(.blocked).count == 2 }
+        try await listener.untilReported(2, .blocked)
         await sampler.stop()
 
         /// - Returns: whether a start reports of it what is asked for, and nothing else.
@@ -84,7 +84,7 @@ import TestKit
                 directory.path, delegate: listener,
                 environment: { $0.detectors = { _, _, _ in [Switch { isOn.value.withLock { $0 } }] } })
             try await sampler.start()
-            try await SamplerBench.until { listener.reported(kind).count == 1 }
+            try await listener.untilReported(1, kind)
             await sampler.stop()
             return listener.reported(kind == .blocked ? .unblocked : .blocked).isEmpty
         }

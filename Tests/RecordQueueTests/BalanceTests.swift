@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TestKit
 import WireModel
 
 @testable import RecordQueue
@@ -12,7 +13,7 @@ struct BalanceTests {
     func `The balance closes after every operation, with lost and repeated messages, drops, restarts and kills`(
         _ seed: Int
     ) async throws {
-        var random = SplitMix(state: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let fixture = try QueueFixture()
         var directory = "/0"
         var queue = try fixture.open(directory)
@@ -102,18 +103,5 @@ extension QueueFixture {
         for name in ["queue.sqlite", "queue.sqlite-wal"] {
             try FileManager.default.copyItem(atPath: "\(directory)\(from)/\(name)", toPath: "\(directory)\(to)/\(name)")
         }
-    }
-}
-
-/// A small generator with a seed, so that a failing history can be run again.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import SQLite
 import Testing
+import TestKit
 import WireModel
 
 @testable import RecordQueue
@@ -101,7 +102,7 @@ struct DamageTests {
         let fixture = try QueueFixture()
         try await inUse(fixture)
         var results: Set<String> = []
-        var random = SplitMix(state: 11)
+        var random = SplitMix64(seed: 11)
         // Where the content is, and a few beyond.
         let lengths =
             [0, 1, 31, 32, 33, 100, 4095, 4096, 4097, 8192]
@@ -123,7 +124,7 @@ struct DamageTests {
     func `With bits flipped anywhere, the same`(_ name: String) async throws {
         let fixture = try QueueFixture()
         try await inUse(fixture)
-        var random = SplitMix(state: 12)
+        var random = SplitMix64(seed: 12)
         var results: [String: Int] = [:]
         for index in 0..<60 {
             let target = "/f\(index)"

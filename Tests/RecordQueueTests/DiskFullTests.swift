@@ -9,7 +9,7 @@ import WireModel
 struct DiskFullTests {
     @Test(.enabled(if: SmallDisk.isAvailable, "needs root and mount(8): a small tmpfs is filled to its last byte"))
     func
-        `At zero bytes free sending, acknowledging and dropping go on, enqueueing fails typed, and all recovers with the space`()
+        `At zero bytes free sending, acknowledging and dropping go on; enqueueing fails typed until there is space`()
         async throws
     {
         let disk = try SmallDisk(megabytes: 24)

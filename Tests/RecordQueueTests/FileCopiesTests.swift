@@ -67,7 +67,7 @@ struct FileCopiesTests {
 
     @Test
     func
-        `The copy of a directory that nobody holds can be read, and where somebody does, or there is no queue, it is said`()
+        `The copy of a directory that nobody holds can be read; a held directory or one without a queue is reported`()
         async throws
     {
         let fixture = try QueueFixture()

@@ -1,3 +1,4 @@
+import DeviceTunables
 import Foundation
 import SQLite
 import Testing
@@ -75,7 +76,7 @@ struct OpeningTests {
             #expect(try store.connection.pragma(name) == value, "\(name)")
         }
         #expect(try store.connection.fileSize(.main) == 1 << 20)
-        #expect(try store.connection.fileSize(.wal) >= QueueFile.walBytes)
+        #expect(try store.connection.fileSize(.wal) >= Tunables.Queue.walBytes)
         try store.close()
     }
 

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import SQLite
 import WireModel
 
 @testable import RecordQueue
-import DeviceTestKit
 
 /// A directory that goes with the fixture, a clock by hand, and records.
 final class QueueFixture: Sendable {
@@ -126,7 +126,7 @@ struct ModelCollector {
         }
     }
 
-    /// Closes an epoch, as CollectorStore does.
+    /// Closes an epoch, as the collector does.
     mutating func close(_ request: WireCloseRequest) throws -> WireCloseAnswer {
         var answer = WireCloseAnswer()
         answer.epoch = request.epoch

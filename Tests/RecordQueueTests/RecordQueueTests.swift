@@ -116,7 +116,7 @@ struct RecordQueueTests {
 
     @Test
     func
-        `Answers for another epoch, inside a gap, with counts that do not add up or with impossible numbers change nothing`()
+        `Answers for another epoch, inside a gap, with wrong sums or with impossible numbers change nothing`()
         async throws
     {
         let fixture = try QueueFixture()

@@ -1,9 +1,9 @@
+import DeviceTestKit
 import MetricCatalog
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
 
 @Suite("Every module on every machine")
 struct AllModulesTests {

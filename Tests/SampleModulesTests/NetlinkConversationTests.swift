@@ -1,7 +1,7 @@
+import DeviceTestKit
 import Testing
 
 @testable import SampleModules
-import DeviceTestKit
 
 @Suite("Netlink exchanges")
 struct NetlinkConversationTests {

@@ -1,7 +1,7 @@
+import DeviceTestKit
 import Testing
 
 @testable import SampleModules
-import DeviceTestKit
 
 @Suite("Decoders of netlink messages")
 struct NetlinkDecodingTests {

@@ -1,9 +1,9 @@
+import DeviceTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
-import TestKit
 
 @Suite("NetworkData module on captured machines")
 struct NetworkDataModuleTests {

@@ -1,9 +1,9 @@
 import Foundation
+import TestKit
 import Testing
 import WireModel
 
 @testable import SampleModules
-import TestKit
 
 /// What our decoders read of a live kernel is what `ip` (iproute2) reads: in a network namespace made for it, with
 /// interfaces of several kinds.

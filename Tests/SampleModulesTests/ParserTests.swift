@@ -1,8 +1,8 @@
+import DeviceTestKit
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
 
 @Suite("Parsers of kernel files")
 struct ParserTests {

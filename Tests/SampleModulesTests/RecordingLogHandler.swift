@@ -28,7 +28,9 @@ private struct RecordingLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         log.add(
-            "\(event.level) \(event.metadata?["sample.file.path"] ?? "") \(event.metadata?["sample.file.problem"] ?? "")"
+            """
+            \(event.level) \(event.metadata?["sample.file.path"] ?? "") \(event.metadata?["sample.file.problem"] ?? "")
+            """
         )
     }
 }

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Logging
 import SampleModules
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
 
 @Suite("System module on captured machines")
 struct SystemModuleTests {

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import FoundationEssentials
+import TestKit
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
-import TestKit
 
 @Suite("WLAN2 module on captured machines")
 struct WLANModuleTests {

@@ -1,3 +1,4 @@
+import DeviceTunables
 import Testing
 @testable import Transmitter
 
@@ -13,7 +14,7 @@ import Testing
 
     @Test func `Rounds that narrow follow at once, but not without end`() {
         var rounds = CloseRounds()
-        for _ in 1..<CloseRounds.greatestRounds {
+        for _ in 1..<Tunables.Transmission.greatestCloseRounds {
             rounds.narrowed(now: 0, roll: 1)
             #expect(rounds.isDue(at: 0))
         }

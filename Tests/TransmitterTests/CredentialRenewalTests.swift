@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Foundation
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import Transmitter
-import DeviceTestKit
-import StoreTestKit
 
 /// A device renews its credential by itself before it is as old as it may become.
 @Suite(.timeLimit(.minutes(5))) struct CredentialRenewalTests {

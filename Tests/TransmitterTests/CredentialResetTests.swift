@@ -1,11 +1,11 @@
+import DeviceTestKit
 import RecordQueue
+import StoreTestKit
 import Synchronization
 import Testing
 import WireModel
 
 @testable import Transmitter
-import DeviceTestKit
-import StoreTestKit
 
 /// A device gets new credentials, or tries again to get its first ones.
 @Suite(.timeLimit(.minutes(5))) struct CredentialResetTests {

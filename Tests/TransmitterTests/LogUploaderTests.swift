@@ -1,4 +1,5 @@
 import DeviceTestKit
+import DeviceTunables
 import Foundation
 import Gzip
 import Logging
@@ -173,7 +174,7 @@ import WireModel
             await #expect(throws: DiskFull.self) { try await uploader.add([Self.upload(1), Self.upload(2)]) }
             #expect(await uploader.uploads.isEmpty)
 
-            let most = UInt8(UploadStateMachine.maximumOpen)
+            let most = UInt8(Tunables.Uploads.maximumOpen)
             let all = try await uploader.add((2...most).map { Self.upload($0) })
             #expect(all)
             // There is room for one of the two.
@@ -233,7 +234,7 @@ import WireModel
         try await bench.run(settings: settings) { _, transmitter in
             let uploader = uploader(transmitter)
             try await add(Self.upload(1), to: uploader)
-            #expect(await uploader.round() == LogUploader.gateLook)
+            #expect(await uploader.round() == Tunables.Transmission.gateLook)
             #expect(bench.collector.uploads.all.isEmpty)
             #expect(await uploader.uploads.first?.detail == detail)
         }

@@ -1,8 +1,8 @@
-import CollectorStore
 import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
+import RecordStore
 import StoreTestKit
 import Synchronization
 import WireModel

@@ -1,7 +1,7 @@
-import CollectorStore
 import DeviceTestKit
 import Foundation
 import RecordQueue
+import RecordStore
 import StoreTestKit
 import Synchronization
 import Testing

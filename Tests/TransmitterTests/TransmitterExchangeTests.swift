@@ -57,7 +57,10 @@ import WireModel
             }
             guard isFirst else { return .answered(TransportResponse(status: 200, headers: headers)) }
             let problem =
-                #"{"type":"about:blank","title":"t","status":413,"code":"inflate-ratio","retryable":false,"scope":"stream"}"#
+                #"""
+                {"type":"about:blank","title":"t","status":413,"code":"inflate-ratio","retryable":false,\#
+                "scope":"stream"}
+                """#
             return .answered(
                 TransportResponse(
                     status: 413, headers: headers.merging(["content-type": WireNames.problem]) { $1 },

@@ -1,3 +1,4 @@
+import DeviceTunables
 import Testing
 @testable import Transmitter
 import WireModel
@@ -25,7 +26,7 @@ import WireModel
         }
         #expect(machine.failures == 0)
         // What could not be recorded is sent again. It is little.
-        #expect(machine.plan(at: 0).parts.allSatisfy { $0.maximumBytes == TransmitterStateMachine.leastPartBytes })
+        #expect(machine.plan(at: 0).parts.allSatisfy { $0.maximumBytes == Tunables.Transmission.leastPartBytes })
     }
 
     @Test func `Status goes before events, events before samples, and none waits behind another`() {
@@ -248,7 +249,7 @@ import WireModel
             }
             now += 10_000_000
         }
-        let needed = RefusalEvidence.neededMicroseconds
+        let needed = Tunables.Quarantine.evidenceMicroseconds
         #expect(aside.map { $0 >= needed && $0 < 2 * needed } == true, "after \(aside ?? 0) microseconds")
     }
 

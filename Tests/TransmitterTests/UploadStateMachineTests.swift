@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Testing
 @testable import Transmitter
@@ -87,7 +88,7 @@ import WireModel
     @Test func `A collector that keeps missing what it stored is not fed without end`() throws {
         var machine = machine(Self.upload(1, chunks: 1))
         try answer(&machine, .announce, Self.status([1]))
-        for _ in 1...UploadStateMachine.maximumIncompletes {
+        for _ in 1...Tunables.Uploads.maximumIncompletes {
             try answer(&machine, .chunk(1), .empty)
             try answer(&machine, .complete, Self.status([1]))
         }
@@ -288,15 +289,15 @@ import WireModel
 
     @Test func `Nothing is kept forever`() throws {
         var machine = machine(Self.upload(1, accepted: 5))
-        expect(false, machine.expire(now: 5 + UploadStateMachine.greatestAge - 1))
-        expect(true, machine.expire(now: 5 + UploadStateMachine.greatestAge))
+        expect(false, machine.expire(now: 5 + Tunables.Uploads.greatestAgeMicroseconds - 1))
+        expect(true, machine.expire(now: 5 + Tunables.Uploads.greatestAgeMicroseconds))
         #expect(machine.uploads.map(\.phase) == [.failed])
-        for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) { expect(true, machine.add(Self.upload(number))) }
+        for number in 2...UInt8(Tunables.Uploads.maximumOpen + 1) { expect(true, machine.add(Self.upload(number))) }
         expect(false, machine.add(Self.upload(200)))
-        for number in 2...UInt8(UploadStateMachine.maximumOpen + 1) {
+        for number in 2...UInt8(Tunables.Uploads.maximumOpen + 1) {
             machine.cancel(Data(repeating: number, count: 16))
         }
-        #expect(machine.uploads.count == UploadStateMachine.maximumEnded)
+        #expect(machine.uploads.count == Tunables.Uploads.maximumEnded)
         expect(true, machine.add(Self.upload(200)))
     }
 }

@@ -8,38 +8,39 @@ import Foundation
 /// description says what failed and what to do. The cause, a `DataSamplerError`, is under `NSUnderlyingErrorKey`.
 /// ``init(_:)`` reads the number. A number that says *does not occur* is there so that documented code compiles.
 ///
-/// | number | meaning here |
-/// |---|---|
-/// | 0 | the library failed in a way that no other number describes |
-/// | 1 | ``AWController/stop(completion:)`` came before the initial check had ended |
-/// | 2 | does not occur |
-/// | 3 | the device's identity is damaged, or belongs to another machine |
-/// | 4 | the received profile is not valid |
-/// | 5, 6 | does not occur |
-/// | 7 | the configuration has no application identifier |
-/// | 8 | the key of the server that answers is none of those that are pinned |
-/// | 9 to 14 | does not occur; 13: no documented call unenrolls the device |
-/// | 15 | detectors found signs of compromise, and the profile blocks such a device; also reported later, with ``AWControllerDelegate/controllerDidLockDataAccess()`` |
-/// | 16 | the collector speaks another version |
-/// | 17 | does not occur |
-/// | 18 | the data directory cannot be read or written, or another process holds it |
-/// | 19 | does not occur |
-/// | 20 | what the call needs is not given: telemetry or analytics is off, consent is denied, the profile or the present network does not allow it, or a wipe is under way |
-/// | 21 | does not occur |
-/// | 22 | the device is not enrolled, or was unenrolled |
-/// | 23 | does not occur |
-/// | 24 | after the initial check: the application is not among those that are assigned to this device |
-/// | 25, 26 | does not occur |
-/// | 27 | no configuration was set, a value of it or an argument is out of range, or ``AWController/start()`` is missing |
-/// | 28 | another server, a proxy or a captive portal answers at the collector's address |
-/// | 29 | does not occur |
-/// | 30 | the collector rejects this device |
-/// | 31 | does not occur |
-/// | 32 | the collector cannot be reached, or has not answered in time |
-/// | 33, 34 | does not occur |
-/// | 35 | the configuration names another collector than the one where this device is enrolled |
-/// | 36 to 38 | does not occur |
-/// | 39 | the address of the collector is missing or cannot be read |
+/// - 0: the library failed in a way that no other number describes.
+/// - 1: ``AWController/stop(completion:)`` came before the initial check had ended.
+/// - 2: does not occur.
+/// - 3: the device's identity is damaged, or belongs to another machine.
+/// - 4: the received profile is not valid.
+/// - 5, 6: does not occur.
+/// - 7: the configuration has no application identifier.
+/// - 8: the key of the server that answers is none of those that are pinned.
+/// - 9 to 14: does not occur; 13: no documented call unenrolls the device.
+/// - 15: detectors found signs of compromise, and the profile blocks such a device; also reported later, with
+///   ``AWControllerDelegate/controllerDidLockDataAccess()``.
+/// - 16: the collector speaks another version.
+/// - 17: does not occur.
+/// - 18: the data directory cannot be read or written, or another process holds it.
+/// - 19: does not occur.
+/// - 20: what the call needs is not given: telemetry or analytics is off, consent is denied, the profile or the present
+///   network does not allow it, or a wipe is under way.
+/// - 21: does not occur.
+/// - 22: the device is not enrolled, or was unenrolled.
+/// - 23: does not occur.
+/// - 24: after the initial check: the application is not among those that are assigned to this device.
+/// - 25, 26: does not occur.
+/// - 27: no configuration was set, a value of it or an argument is out of range, or ``AWController/start()`` is
+///   missing.
+/// - 28: another server, a proxy or a captive portal answers at the collector's address.
+/// - 29: does not occur.
+/// - 30: the collector rejects this device.
+/// - 31: does not occur.
+/// - 32: the collector cannot be reached, or has not answered in time.
+/// - 33, 34: does not occur.
+/// - 35: the configuration names another collector than the one where this device is enrolled.
+/// - 36 to 38: does not occur.
+/// - 39: the address of the collector is missing or cannot be read.
 public enum AWSDKError: Int, CaseIterable, Error, CustomNSError, Sendable {
     case internalError = 0
     case stopSDKRequested

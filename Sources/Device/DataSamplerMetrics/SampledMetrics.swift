@@ -23,11 +23,11 @@ import Synchronization
 /// become attributes, times are in seconds, and the unit is taken from the label's last word if that is one
 /// (`..._bytes`).
 ///
-/// | made with | measurements |
-/// |---|---|
-/// | `Counter`, `FloatingPointCounter` | `<label>`: the total since the program started; `<label>.delta`: the growth since the last sample. A lost sample loses growth, never the total |
-/// | `Gauge`, `Meter` | `<label>`: the last value; none before the first |
-/// | `Timer`, `Recorder` | `<label>.count`, `.sum`, `.min`, `.max` since the last sample, and the requested quantiles (`.p95`) within 5 %; none if nothing was recorded |
+/// - `Counter` and `FloatingPointCounter` make two measurements. `<label>` is the total since the program started,
+///   `<label>.delta` the growth since the last sample. A lost sample loses growth, never the total.
+/// - `Gauge` and `Meter` make `<label>`, the last value. There is none before the first.
+/// - `Timer` and `Recorder` make `<label>.count`, `.sum`, `.min` and `.max` since the last sample, and the requested
+///   quantiles (`.p95`) within 5 %. There is none if nothing was recorded.
 ///
 /// A sample has at most ``maximumMeasurements``. Labels and dimensions beyond that are not recorded, and the
 /// measurement `ws1.metrics.dropped` counts them. Making a handler costs a lock and a look-up; recording uses the

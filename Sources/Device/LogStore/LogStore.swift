@@ -1,3 +1,4 @@
+import DeviceTunables
 import Glibc
 import Synchronization
 import TelemetryBasics
@@ -308,11 +309,6 @@ extension LogStore {
 }
 
 extension LogStore.Configuration {
-    /// The ring has a few segments, so that removing the oldest removes only a part of it.
-    private static let ringSegments = 5
-    /// Memory for waiting lines. There are two such buffers: one accepts new lines while the other is written.
-    private static let waitingBytes = 8 << 20
-
     func check() throws(LogStoreError) {
         try Self.require(!directory.isEmpty, "directory", "empty", "a path")
         try Self.require(!applicationName.isEmpty, "applicationName", "empty", "a name")
@@ -334,8 +330,9 @@ extension LogStore.Configuration {
     var writerSettings: LogWriter.Settings {
         LogWriter.Settings(
             flushMilliseconds: flushInterval.milliseconds, segmentBytes: LogLimits.chunkBytes,
-            ringSegmentBytes: min(LogLimits.chunkBytes, max(LogLimits.lineBytes, ringBytes / Self.ringSegments)),
-            segmentAgeMilliseconds: segmentAge.milliseconds, waiting: WaitingLimits(bytes: Self.waitingBytes))
+            ringSegmentBytes: min(
+                LogLimits.chunkBytes, max(LogLimits.lineBytes, ringBytes / Tunables.Logs.ringSegments)),
+            segmentAgeMilliseconds: segmentAge.milliseconds, waiting: WaitingLimits(bytes: Tunables.Logs.waitingBytes))
     }
 
     /// The session of this process, starting now.

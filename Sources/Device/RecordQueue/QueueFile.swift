@@ -1,4 +1,3 @@
-import Dispatch
 import SQLite
 import WireModel
 
@@ -7,9 +6,9 @@ import WireModel
 ///
 /// **Files.** The open queue holds `flock` on `lock`. `queue.sqlite` and `queue.sqlite-wal` contain everything else.
 /// The connection locks the file exclusively, so there is no `-shm`. `queue.epoch` repeats the current epoch and the
-/// last numbers (MarkerFile.swift). Salvage keeps at most `keptCorruptFiles` folders `queue.corrupt-<n>-<time>/` with
-/// damaged files; `queue.salvaging/` is a salvage under way (Salvage.swift). Files have mode 0600, new directories
-/// 0700.
+/// last numbers (MarkerFile.swift). Salvage keeps at most `Tunables.Queue.keptCorruptFiles` folders
+/// `queue.corrupt-<n>-<time>/` with damaged files; `queue.salvaging/` is a salvage under way (Salvage.swift). Files
+/// have mode 0600, new directories 0700.
 ///
 /// **Invariants after every commit.**
 /// - The numbers `1...last` of a stream are, in this order: acknowledged up to the mark, then covered by gaps, then
@@ -30,31 +29,12 @@ enum QueueFile {
     static let markerName = "queue.epoch"
     static let salvagingName = "queue.salvaging"
     static let corruptPrefix = "queue.corrupt-"
-    /// The most corrupt files that are kept. The oldest goes first.
-    static let keptCorruptFiles = 2
-    /// The most ended epochs that wait to be closed. In older ones, what waits counts as unverifiable.
-    static let closingEpochs = 32
-    /// The most entries of settled epochs.
-    static let keptSettledEpochs = 8
     /// The most points of a stream in one close request. The collector accepts 1,024.
     static let closePoints = 1000
 
     static let pageBytes = 4096
     /// The largest row: a record, its columns and SQLite's header.
     static let greatestPayload = 300 << 10
-    /// The allocated size of the WAL: a checkpoint's pages and the largest transactions.
-    static let walBytes: Int64 = 8 << 20
-    /// Pages in the WAL after which it is moved into the file: 4 MiB.
-    static let checkpointPages = 1000
-    /// Approximate limit of record bytes that one transaction inserts or removes.
-    static let transactionBytes = 1 << 20
-    /// Bytes that acknowledgements may remove before they are committed by themselves.
-    static let deferredBytes: UInt64 = 256 << 10
-    /// How long an acknowledgement waits for another commit.
-    static let settleTime = DispatchTimeInterval.seconds(60)
-    static let transactionRecords = 8192
-    /// Pages that inserts leave free for gaps, ledgers and quarantine.
-    static let reservePages = 32
 
     static func options(_ schema: QueueSchema = .current) -> Connection.Options {
         var options = Connection.Options(

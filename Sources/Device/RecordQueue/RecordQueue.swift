@@ -1,3 +1,4 @@
+import DeviceTunables
 import Logging
 import WireModel
 
@@ -120,7 +121,8 @@ package final class RecordQueue: Sendable {
             // In transactions of bounded size, so they fit into the WAL.
             while left > 0,
                 let gap = try store.drop(
-                    oldest: min(left, QueueFile.transactionRecords), bytes: QueueFile.transactionBytes, of: stream,
+                    oldest: min(left, Tunables.Queue.transactionRecords), bytes: Tunables.Queue.transactionBytes,
+                    of: stream,
                     reason: reason, keepAside: keepAside)
             {
                 left -= Int(gap.count)
@@ -224,7 +226,7 @@ extension RecordQueue {
         var growthPages: Int { max(16, min(256, maximumBytes / QueueFile.pageBytes / 16)) }
         var maximumPages: Int { maximumBytes / QueueFile.pageBytes }
         /// Keeps one transaction from filling the whole of a small queue.
-        var transactionBytes: Int { min(QueueFile.transactionBytes, maximumBytes / 8) }
+        var transactionBytes: Int { min(Tunables.Queue.transactionBytes, maximumBytes / 8) }
     }
 }
 

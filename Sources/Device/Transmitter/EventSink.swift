@@ -2,7 +2,7 @@
 package struct EventSink<Event: Sendable>: Sendable {
     private let receive: @Sendable (Event) -> Void
 
-    /// - Parameter take: is called on the thread of whoever reports; it should only record and wake.
+    /// - Parameter receive: is called on the thread of whoever reports; it should only record and wake.
     package init(_ receive: @escaping @Sendable (Event) -> Void) { self.receive = receive }
 
     /// Nobody hears it.

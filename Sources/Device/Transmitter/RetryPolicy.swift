@@ -1,14 +1,16 @@
+import DeviceTunables
+
 /// Backoff with full jitter. After the n-th failure in a row it waits a random share of a window, which doubles from 1
 /// s to 5 min.
 ///
 /// It never gives up because of elapsed time. A pure function of its inputs.
 struct RetryPolicy: Equatable, Sendable {
     /// The window after the first failure.
-    var base: Duration = .seconds(1)
+    var base = Tunables.Retry.firstWindow
     /// The greatest window.
-    var cap: Duration = .seconds(300)
+    var cap = Tunables.Retry.longestWindow
     /// A longer Retry-After is shortened to this.
-    var greatestRetryAfter: Duration = .seconds(3600)
+    var greatestRetryAfter = Tunables.Retry.longestRetryAfter
 
     /// A roll that gives waits of at least half the window. With a roll near 0, a failure would become a busy loop.
     static func upperHalf(_ roll: Double) -> Double { 0.5 + min(max(roll, 0), 1) / 2 }
@@ -37,11 +39,6 @@ struct RetryPolicy: Equatable, Sendable {
 /// The time between two consecutive refusals counts if something else passed in between. An outage therefore counts
 /// nothing, however long it is. A pure value. Times are microseconds of a monotonic clock.
 struct RefusalEvidence: Equatable, Sendable {
-    /// The time that must count, in microseconds.
-    static let neededMicroseconds: UInt64 = 600 * 1_000_000
-    /// The most that one interval counts, however rarely it was tried. So at least three refusals are needed.
-    static let greatestIntervalMicroseconds: UInt64 = 300 * 1_000_000
-
     /// Consecutive refusals.
     private(set) var refusals = 0
     private var lastRefusal: UInt64?
@@ -49,7 +46,7 @@ struct RefusalEvidence: Equatable, Sendable {
     private var counted: UInt64 = 0
 
     /// Whether the evidence is enough to quarantine it.
-    var isProven: Bool { counted >= Self.neededMicroseconds }
+    var isProven: Bool { counted >= Tunables.Quarantine.evidenceMicroseconds }
 
     /// Another record passed.
     mutating func otherPassed() { othersPassed = true }
@@ -58,7 +55,7 @@ struct RefusalEvidence: Equatable, Sendable {
     mutating func refused(at now: UInt64) {
         refusals += 1
         if othersPassed, let last = lastRefusal, now > last {
-            counted += min(now - last, Self.greatestIntervalMicroseconds)
+            counted += min(now - last, Tunables.Quarantine.greatestIntervalMicroseconds)
         }
         lastRefusal = now
         othersPassed = false

@@ -1,3 +1,4 @@
+import DeviceTunables
 import WireModel
 
 /// Decides whether a class of data may go over the network as it is now: the profile's transmission rules against the
@@ -147,11 +148,6 @@ extension WireNetworkClass {
 /// machine, or behind a route that the conditions do not know, can be reached all the same. A stalled machine delays
 /// samples and logs, but not without end. Times are microseconds since boot.
 struct GatePolicy: Sendable {
-    /// While offline, an attempt is made this often.
-    static let offlineLook: UInt64 = 900 * 1_000_000
-    /// Longer than this a stall is how the machine is.
-    static let greatestStall: UInt64 = 60 * 1_000_000
-
     struct Decision: Equatable, Sendable {
         var open: Set<StreamName>
         var closed: [StreamName: TransmissionGate.Reason]
@@ -215,12 +211,14 @@ struct GatePolicy: Sendable {
         // Of no class that a rule could allow, but not refused for being none at all.
         if conditions.network != .offline {
             offline = .untested
-        } else if case .confirmed(let time) = offline, now < time &+ Self.offlineLook {
+        } else if case .confirmed(let time) = offline, now < time &+ Tunables.Transmission.offlineLookMicroseconds {
         } else {
             believed.network = .unknown
         }
         stalledSince = conditions.stalled == true ? stalledSince ?? now : nil
-        if let stalledSince, now >= stalledSince &+ Self.greatestStall { believed.stalled = nil }
+        if let stalledSince, now >= stalledSince &+ Tunables.Transmission.greatestStallMicroseconds {
+            believed.stalled = nil
+        }
         return believed
     }
 }

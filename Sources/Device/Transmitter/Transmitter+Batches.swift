@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import RecordQueue
@@ -26,7 +27,7 @@ extension Transmitter {
         // Only parts that were not delivered may cause a quarantine.
         var mayQuarantine = false
         if !verdict.isProgress(of: sent) {
-            mayQuarantine = try await queue.secondsSinceQuarantine.map { $0 >= Self.quarantineSeconds } ?? true
+            mayQuarantine = try await queue.secondsSinceQuarantine.map { $0 >= Tunables.Quarantine.seconds } ?? true
         }
         return (
             machine.settled(sent, verdict, mayQuarantine: mayQuarantine, now: clock.now().timeSinceBoot, roll: roll()),

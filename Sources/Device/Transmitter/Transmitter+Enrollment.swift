@@ -147,8 +147,10 @@ extension Transmitter {
 
     /// The remedy if an enrollment token is missing.
     package static let tokenRemedy =
-        "Create a token with `ws1collector token create --enrollment`, then start the agent with --enrollment-token-file "
-        + "or with enrollmentTokenFile in its configuration"
+        """
+        Create a token with `ws1collector token create --enrollment`, then start the agent with \
+        --enrollment-token-file or with enrollmentTokenFile in its configuration
+        """
 
     /// Stores what was granted. A clone first drops the backlog that it inherited, so it is never sent as the clone's
     /// own. If a crash happens in between, the repeat finds the queue bound to the new device and drops nothing of it.
@@ -184,9 +186,11 @@ extension Transmitter {
                 // Forget the enrollment in memory, because it may be from before a copy. The next look reads the disk.
                 self.enrollment = nil
                 return machine.enrollmentRefused(
-                    "the queue holds records of device \(other.device) for organization \(other.organization) at "
-                        + "collector \(other.collector): decide with `ws1agent queue rebind --send` or `--drop` what happens "
-                        + "to them")
+                    """
+                    the queue holds records of device \(other.device) for organization \(other.organization) at \
+                    collector \(other.collector): decide with `ws1agent queue rebind --send` or `--drop` what happens \
+                    to them
+                    """)
             }
         } catch {
             return machine.localFailed("the queue: \(error.message)", roll: roll())

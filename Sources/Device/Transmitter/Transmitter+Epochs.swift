@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import RecordQueue
@@ -31,7 +32,7 @@ extension Transmitter {
             try await queue.endEpoch(.restored)
         } catch {
             guard error.code == .tooSoon else { throw error }
-            return .hold(error.message, lookAgain: TransmitterStateMachine.lookAgain)
+            return .hold(error.message, lookAgain: Tunables.Retry.lookAgain)
         }
         logger.warning(
             "histories have diverged; sending goes on in a new epoch",
@@ -73,7 +74,7 @@ extension Transmitter {
         // The failure concerns this request alone. Newer records do not wait for it.
         case .failing(let after, let why), .full(let after, let why): return closeFailed(why, after: after, now: now)
         case .tooLarge(let why), .refused(let why), .notFound(let why), .conflict(let why, _), .notEnrolled(let why):
-            return closeFailed(why, after: TransmitterStateMachine.lookAgain, now: now)
+            return closeFailed(why, after: Tunables.Retry.lookAgain, now: now)
         case .empty, .notModified: return closeFailed("the answer has no body", after: nil, now: now)
         }
     }
@@ -102,10 +103,6 @@ extension Transmitter {
 /// Decides when the next close request of an ended epoch is sent. A failed close waits by its own backoff, and newer
 /// records are sent meanwhile. Times are microseconds since boot.
 struct CloseRounds: Sendable {
-    /// The most consecutive rounds without a result before a pause. Each round narrows the search a thousandfold, so
-    /// more rounds mean that somebody answers nonsense.
-    static let greatestRounds = 16
-
     private let policy = RetryPolicy()
     private var failures = 0
     private var rounds = 0
@@ -132,7 +129,7 @@ struct CloseRounds: Sendable {
     mutating func narrowed(now: UInt64, roll: Double) {
         failures = 0
         rounds += 1
-        if rounds >= Self.greatestRounds { failed(after: nil, now: now, roll: roll) }
+        if rounds >= Tunables.Transmission.greatestCloseRounds { failed(after: nil, now: now, roll: roll) }
     }
 
     /// There was no answer, or none that helps.

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Gzip
 import Logging
@@ -8,9 +9,6 @@ import WireModel
 
 /// Sends one request, and evaluates what every kind of answer says.
 extension Transmitter {
-    /// Enough for a log chunk over a slow line: a megabyte at 30 kbit/s.
-    private static let fileTimeout = Duration.seconds(300)
-
     func send(
         _ method: TransportRequest.Method, _ path: String, headers: [(name: String, value: String)] = [],
         body: RequestBody?, bearer: String, expected: CollectorID?
@@ -29,7 +27,7 @@ extension Transmitter {
             fields += [("Content-Type", WireNames.protobuf), ("Content-Encoding", "gzip")]
         case .gzipFile(let file):
             request.body = file
-            request.timeout = Self.fileTimeout
+            request.timeout = Tunables.Uploads.requestTimeout
             fields.append(("Content-Type", WireNames.gzip))
         }
         fields.removeAll { field in headers.contains { $0.name.lowercased() == field.name.lowercased() } }

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import RecordQueue
@@ -11,12 +12,6 @@ import WireModel
 /// queue only by an acknowledgement that the queue itself has checked. Cancelling `run` at any point leaves the disk
 /// consistent: an answer that was not applied costs one repetition.
 package actor Transmitter {
-    /// The least time between two quarantined records. So a poison record cannot block the rest for ever, and an outage
-    /// cannot empty the queue.
-    static let quarantineSeconds = 3600.0
-    /// How often closed gates are checked while something waits.
-    static let gateLook = Duration.seconds(60)
-
     let queue: RecordQueue
     let transport: any Transport
     let enrollments: any EnrollmentStore
@@ -208,7 +203,7 @@ package actor Transmitter {
             let decision = gates()
             guard !decision.open.isEmpty else {
                 published.withLock { $0.state = .gated }
-                return .over(decision.isLookedAtAgain ? .waiting(Self.gateLook) : .finished)
+                return .over(decision.isLookedAtAgain ? .waiting(Tunables.Transmission.gateLook) : .finished)
             }
             guard let enrollment else { return try await perform(await enrollIfNeeded()) }
             if !settings.isLeaving {
@@ -304,7 +299,7 @@ package actor Transmitter {
             $0.state = probe == nil ? .idle : .backingOff
             $0.reason = probe?.why
         }
-        var waits = decision.isLookedAtAgain ? [Self.gateLook] : []
+        var waits = decision.isLookedAtAgain ? [Tunables.Transmission.gateLook] : []
         for due in [probe?.at, closes.next].compactMap({ $0 }) {
             waits.append(.microseconds(Int64(clamping: due > now ? due - now : 0)))
         }

@@ -1,3 +1,4 @@
+import DeviceTunables
 import WireModel
 
 /// Decides what the transmitter sends next and what follows from an answer. It has no clock, socket or queue; times are
@@ -92,17 +93,12 @@ struct TransmitterStateMachine: Sendable {
         var why = ""
     }
 
-    static let leastPartBytes = 4 * 1024
-    /// The pause before something that cannot recover by itself is tried again: an administrator may have acted.
-    static let lookAgain = Duration.seconds(300)
-    /// The pause after the collector rejected this device: 30 to 60 s at first, 450 to 900 s in the end. A reinstated
-    /// device returns within a quarter of an hour. A thousand revoked devices make less than two small requests per
-    /// second.
-    static let forbiddenPolicy = RetryPolicy(base: .seconds(60), cap: .seconds(900))
+    /// The pause after the collector rejected this device.
+    static let forbiddenPolicy = RetryPolicy(
+        base: Tunables.Retry.firstForbiddenWindow, cap: Tunables.Retry.longestForbiddenWindow)
 
-    /// The pause after trouble of this device's own disk: a second at first, ten in the end. Nobody else is asked
-    /// meanwhile, so a disk that works again is used within seconds.
-    static let localPolicy = RetryPolicy(cap: .seconds(10))
+    /// The pause after trouble of this device's own disk.
+    static let localPolicy = RetryPolicy(cap: Tunables.Retry.longestLocalWindow)
 
     private let partBytes: Int
     private let policy = RetryPolicy()
@@ -189,9 +185,11 @@ struct TransmitterStateMachine: Sendable {
             return .enrollAgain
         case .forbidden(let why):
             return .hold(
-                "the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") If it was revoked, an "
-                    + "administrator can reinstate it there. The device tries again by itself, and at once after `ws1agent "
-                    + "beacon`",
+                """
+                the collector refuses this device: \(why.hasSuffix(".") ? why : why + ".") If it was revoked, an \
+                administrator can reinstate it there. The device tries again by itself, and at once after `ws1agent \
+                beacon`
+                """,
                 lookAgain: Self.forbiddenPolicy.delay(
                     failures: forbiddenInRow, roll: RetryPolicy.upperHalf(roll), retryAfter: nil))
         case .incompatible(let why), .otherCollector(let why): return hold(why)
@@ -213,7 +211,7 @@ struct TransmitterStateMachine: Sendable {
     /// - Returns: how long to wait.
     mutating func localPause(roll: Double) -> Duration {
         localFailures += 1
-        for stream in limits.keys { limits[stream]?.bytes = min(Self.leastPartBytes, partBytes) }
+        for stream in limits.keys { limits[stream]?.bytes = min(Tunables.Transmission.leastPartBytes, partBytes) }
         return Self.localPolicy.delay(failures: localFailures, roll: RetryPolicy.upperHalf(roll), retryAfter: nil)
     }
 
@@ -336,7 +334,7 @@ extension TransmitterStateMachine {
     private mutating func halve(_ part: Sent) {
         let bytes = limits[part.stream]?.bytes ?? partBytes
         limits[part.stream]?.records = part.records / 2
-        limits[part.stream]?.bytes = max(Self.leastPartBytes, bytes / 2)
+        limits[part.stream]?.bytes = max(Tunables.Transmission.leastPartBytes, bytes / 2)
     }
 
     private mutating func widen(_ stream: StreamName) {
@@ -352,7 +350,7 @@ extension TransmitterStateMachine {
         return .retry(after: policy.delay(failures: failures, roll: roll, retryAfter: after), why)
     }
 
-    private func hold(_ why: String) -> Action { .hold(why, lookAgain: Self.lookAgain) }
+    private func hold(_ why: String) -> Action { .hold(why, lookAgain: Tunables.Retry.lookAgain) }
 }
 
 /// The content of the next request: the first of `requests` that has something due.

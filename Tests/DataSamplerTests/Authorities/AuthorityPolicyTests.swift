@@ -47,7 +47,7 @@ import Testing
         #expect(policy.inForce([Self.new], now: trial) == [Self.new])
         #expect(policy.fellBack([Self.new], now: trial) == nil, "it was told before")
         #expect(policy.inForce([Self.new], now: trial + 1) == [Self.new, Self.old])
-        #expect(policy.answered([Self.new], under: [Self.new]) == .taken)
+        #expect(policy.answered([Self.new], under: [Self.new]) == .applied)
         #expect(policy.worked == [Self.new] && policy.failed == nil)
     }
 

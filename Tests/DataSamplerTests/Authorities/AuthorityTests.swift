@@ -1,16 +1,16 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import Logging
+import RecordStore
 import SampleModules
+import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import StoreTestKit
-import TestKit
 
 /// A data sampler whose profile has certificate authorities, at a collector with a certificate of one of them.
 @Suite(.timeLimit(.minutes(5))) struct AuthorityTests {

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Foundation
 import Logging
+import TestKit
 import Testing
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite struct BudgetKeeperTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -1,12 +1,12 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite struct ConsentKeeperTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -1,11 +1,11 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
+import TestKit
 import Testing
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 /// The file of the decision and its copy in the queue: a person's word is not lost with either.
 @Suite struct ConsentStoreTests {

@@ -1,10 +1,10 @@
 import Foundation
 import Logging
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// A person who has not decided yet, as an application and a collector see it.
 @Suite(.timeLimit(.minutes(5))) struct PendingConsentTests {
@@ -59,7 +59,7 @@ import TestKit
         let sampler = try await pending(directory.path)
         try await sampler.setConsent(.granted)
         try await sampler.recordEvent(eventName: "sent", eventValue: .integer(1), durability: .durable)
-        try await SamplerBench.until { try await names() == ["sent"] }
+        try await bench.arrived { try await names() == ["sent"] }
         try await sampler.setConsent(.pending)
         try await sampler.recordEvent(eventName: "wiped", eventValue: .integer(1), durability: .durable)
         try await sampler.wipe(reason: "test")

@@ -1,12 +1,12 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 /// Consent over a real queue: what is kept, moved, deleted and refused is in its balance.
 @Suite struct QueueForConsentTests {

@@ -1,13 +1,14 @@
+import DeviceTunables
 import DeviceTestKit
 import Foundation
 import LogStore
 import StoreTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 /// Logs of a whole data sampler: kept, asked for, uploaded, against a collector without a network.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct DeviceLogsTests {
@@ -49,7 +50,7 @@ import TestKit
         try sampler.running().parts.commands.received(
             [with(command, enrollment)], enrollment: enrollment, serverTime: 1)
         var last: WireCommandResult?
-        try await SamplerBench.until {
+        try await bench.arrived {
             // Numbers begin anew with an epoch, so the end of a wipe need not have the highest.
             last = try await bench.results().map(\.result).first {
                 $0.commandID == command.id && [.done, .failed, .unsupported, .expired].contains($0.state)
@@ -72,7 +73,7 @@ import TestKit
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path, change: change)
         try await sampler.start()
-        try await SamplerBench.until { try await !bench.beacons().isEmpty || bench.collector.enrollments > 0 }
+        try await bench.arrived { try await !bench.beacons().isEmpty || bench.collector.enrollments > 0 }
         try await SamplerBench.until { try await sampler.profile() != nil }
         try await body(sampler)
         await sampler.stop()
@@ -148,6 +149,19 @@ import TestKit
                     $0.maximumBytes = 60
                 })
             #expect(newest.state == .done && uploads(4) == ["other": ["theirs"]])
+        }
+    }
+
+    @Test func `A request for more applications than can be sent at a time fails at once`() async throws {
+        let bench = SamplerBench()
+        try await withSampler(bench) { sampler in
+            for number in 0...Tunables.Uploads.maximumOpen {
+                _ = try await sampler.deliverLogs([LogEntry(.error, "line")], of: "application-\(number)")
+            }
+            let all = try await ask(bench, sampler, request(1) { $0.level = .error })
+            #expect(all.state == .failed && all.detail.contains("ask for one application"), "\(all)")
+            let one = try await ask(bench, sampler, request(2) { $0.application = "application-7" })
+            #expect(one.state == .done && bench.collector.uploads.all.count == 1)
         }
     }
 
@@ -267,7 +281,7 @@ import TestKit
             logs.information("not written")
             logs.warning("password hunter2 given", metadata: ["p": "hunter2"])
             #expect(try await sampler.sendLogs() > 0)
-            try await SamplerBench.until { !uploaded(bench).isEmpty }
+            try await bench.arrived { !uploaded(bench).isEmpty }
             let lines = uploaded(bench).filter { $0.contains("password") }
             #expect(lines.count == 1 && !lines[0].contains("hunter2"))
             #expect(!uploaded(bench).contains { $0.contains("not written") })
@@ -282,7 +296,7 @@ import TestKit
             try await sampler.reloadProfile()
             logs.error("password hunter2 and theirs")
             #expect(try await sampler.sendLogs() > 0)
-            try await SamplerBench.until { uploaded(bench).filter { $0.contains("password") }.count == 2 }
+            try await bench.arrived { uploaded(bench).filter { $0.contains("password") }.count == 2 }
             #expect(!uploaded(bench).contains { $0.contains("hunter2") || $0.contains("theirs") })
         }
     }
@@ -340,7 +354,7 @@ import TestKit
         for _ in 1...2 {
             let sampler = try bench.sampler(directory.path)
             try await sampler.start()
-            try await SamplerBench.until { bench.collector.uploads.all.values.contains { $0.isComplete } }
+            try await bench.arrived { bench.collector.uploads.all.values.contains { $0.isComplete } }
             await sampler.stop()
         }
         let lines = uploaded(bench, type: .crash)
@@ -382,7 +396,7 @@ import TestKit
         try await withSampler(bench, { $0.logStore = store }) { sampler in
             #expect(try sampler.logs() === store)
             #expect(try await sampler.sendLogs() > 0)
-            try await SamplerBench.until { !uploaded(bench).isEmpty }
+            try await bench.arrived { !uploaded(bench).isEmpty }
             #expect(uploaded(bench).map(message).contains("before the start"))
         }
         store.error("after the stop")

@@ -1,15 +1,15 @@
 import CoreMetrics
+import DeviceTestKit
 import Foundation
 import Logging
 import RecordQueue
 import SwiftProtobuf
+import TestKit
 import Testing
 @testable import Transmitter
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 @Suite struct SelfMetricsTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

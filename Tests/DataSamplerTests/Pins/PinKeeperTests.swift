@@ -1,10 +1,10 @@
 import Foundation
 import Logging
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import TestKit
 
 @Suite struct PinKeeperTests {
     private static func settings(_ revision: UInt64, pins: [Data]) -> DeviceSettings {
@@ -29,6 +29,6 @@ import TestKit
         keeper.apply(Self.settings(2, pins: [second]))
         keeper.connected(to: second)
         let taken = keeper.drainChanges()
-        #expect(taken.map(\.change) == [.taken] && taken.map(\.revision) == [2])
+        #expect(taken.map(\.change) == [.applied] && taken.map(\.revision) == [2])
     }
 }

@@ -19,7 +19,7 @@ import Testing
         #expect(policy.inForce([Self.two]) == [Self.one, Self.two])
         // The collector changes to the announced key after all.
         #expect(policy.connected([Self.two], key: Self.one) == nil && policy.finding([Self.two]) != nil)
-        #expect(policy.connected([Self.two], key: Self.two) == .taken)
+        #expect(policy.connected([Self.two], key: Self.two) == .applied)
         #expect(policy.inForce([Self.two]) == [Self.two] && policy.worked == [Self.two])
     }
 

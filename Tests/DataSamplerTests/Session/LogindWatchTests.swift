@@ -1,11 +1,11 @@
+import DeviceTestKit
 import Logging
 import RecordQueue
+import TestKit
 import Testing
 import WireModel
 
 @testable import DataSampler
-import DeviceTestKit
-import TestKit
 
 /// From signals on a real message bus to what the collector has.
 @Suite(.timeLimit(.minutes(10))) struct LogindWatchTests {
@@ -27,7 +27,7 @@ import TestKit
             configuration: configuration, environment: environment, logger: Logger(label: "test"))
         try await sampler.start()
         // What is reported of the start has been reported.
-        try await SamplerBench.until {
+        try await bench.arrived {
             try await bench.beacons().last.map { $0.enrollment == .enrolled && $0.profileRevision > 0 } ?? false
         }
         try await body(sampler)
@@ -47,7 +47,7 @@ import TestKit
             logind.hint(locked: true)
             logind.unlock()
             logind.hint(locked: false)
-            try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .unlock } }
+            try await bench.arrived { try await bench.beacons().contains { $0.trigger == .unlock } }
         }
         // The stop has sent all there is.
         #expect(try await bench.beacons().filter { $0.trigger == .unlock }.count == 1)
@@ -59,22 +59,22 @@ import TestKit
         defer { logind.stop() }
         try await run(bus.address) { sampler in
             try await Self.untilConnected(sampler)
-            try await SamplerBench.until { logind.heldInhibitors == 1 }
+            try await logind.untilHeld()
             let queue = try sampler.running().core.queue
             for prepare in [logind.sleep, logind.shutdown] {
                 // The sample of the start, and one for each time that the machine pauses.
                 try await queue.flush()
                 let before = try await queue.status().streams[.sample]?.lastNumber ?? 0
                 prepare(true)
-                try await SamplerBench.until { logind.heldInhibitors == 0 }
+                #expect(await logind.areReleased())
                 let status = try await queue.status()
                 #expect(status.buffered == 0 && status.streams[.sample]?.lastNumber == before + 1)
                 prepare(false)
-                try await SamplerBench.until { logind.heldInhibitors == 1 }
+                try await logind.untilHeld()
             }
         }
         // A sampler that has stopped delays nothing.
-        try await SamplerBench.until { logind.heldInhibitors == 0 }
+        #expect(await logind.areReleased())
     }
 
     @Test func `The session's user is reported until the host says otherwise`() async throws {
@@ -84,7 +84,7 @@ import TestKit
         try await run(bus.address) { sampler in
             let notices = sampler.notices
             func reported(_ name: String) async throws {
-                try await SamplerBench.until { try await bench.beacons().last?.userDisplayName == name }
+                try await bench.arrived { try await bench.beacons().last?.userDisplayName == name }
             }
             try await reported("first")
             logind.activate(.init(name: "second"))
@@ -123,9 +123,9 @@ import TestKit
             let second = try ScriptedLogind(on: bus)
             defer { second.stop() }
             try await Self.untilConnected(sampler)
-            try await SamplerBench.until { second.heldInhibitors == 1 }
+            try await second.untilHeld()
             second.unlock()
-            try await SamplerBench.until { try await bench.beacons().contains { $0.trigger == .unlock } }
+            try await bench.arrived { try await bench.beacons().contains { $0.trigger == .unlock } }
         }
     }
 

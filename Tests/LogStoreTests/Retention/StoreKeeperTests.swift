@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 import TelemetryBasics
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogStore
-import TestKit
 
 /// What becomes of segments, with the files of real stores: every line that was logged is on disk or counted.
 @Suite struct StoreKeeperTests {

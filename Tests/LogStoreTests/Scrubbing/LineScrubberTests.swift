@@ -1,9 +1,9 @@
 import Foundation
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogStore
-import TestKit
 
 @Suite struct LineScrubberTests {
     private func scrubbed(_ text: String, values: [String] = [], patterns: [String] = []) throws -> String {

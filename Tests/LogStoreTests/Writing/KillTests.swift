@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogStore
-import TestKit
 
 /// Real processes write into one directory and are killed: the test binary starts itself, and what is then `KillVictim`
 /// writes.
@@ -37,18 +37,9 @@ import TestKit
             var environment = ProcessInfo.processInfo.environment
             environment[KillTests.directoryVariable] = directory.path
             environment[KillTests.reportVariable] = fifo
-            var actions = posix_spawn_file_actions_t()
-            posix_spawn_file_actions_init(&actions)
-            defer { posix_spawn_file_actions_destroy(&actions) }
-            for descriptor in 0...2 {
-                posix_spawn_file_actions_addopen(&actions, Int32(descriptor), "/dev/null", O_RDWR, 0)
-            }
-            var argv = arguments.map { strdup($0) } + [nil]
-            var envp = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
-            defer { (argv + envp).forEach { free($0) } }
-            var process = pid_t()
-            try #require(posix_spawn(&process, arguments[0], &actions, nil, &argv, &envp) == 0)
-            self.process = process
+            process = try SpawnedProcess.start(
+                arguments, environment: environment.map { "\($0.key)=\($0.value)" }, streams: [.null, .null, .null],
+                hasOwnGroup: false)
             // Waits for the other end.
             report = open(fifo, O_RDONLY | O_CLOEXEC)
         }
@@ -70,8 +61,7 @@ import TestKit
         func end() {
             kill(process, SIGKILL)
             read()
-            var status: Int32 = 0
-            while waitpid(process, &status, 0) < 0, errno == EINTR {}
+            SpawnedProcess.waitForEnd(of: process)
         }
 
         /// `thread line`, of each error whose call has returned.

@@ -31,7 +31,7 @@ import WireModel
 
     @Test(.enabled(if: getuid() == 0, "needs root and mount(8)"))
     func
-        `A directory that cannot be written stops nobody; what is lost is counted, and told once it can be written again`()
+        `A directory that cannot be written stops nobody; losses are counted, and reported once it can be written`()
         async throws
     {
         let disk = try Disk()

@@ -73,7 +73,7 @@ struct CloseSettlementTests {
             (10, nil, [:], 90),
         ] as [(UInt64, UInt64?, [DropReason: UInt64], UInt64)])
     func
-        `Given up: the close counts what lies above the mark, the device what the collector has of another branch instead`(
+        `Given up: the close counts records above the mark, the device those that the collector has of another branch`(
             _ mark: UInt64, _ matched: UInt64?, _ carried: [DropReason: UInt64], _ closed: UInt64
         ) throws
     {
@@ -86,7 +86,7 @@ struct CloseSettlementTests {
 
     @Test
     func
-        `Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted beside it, once`()
+        `Wiped after its close was sent as moved: the close still says moved, and what was not stored is counted once`()
         throws
     {
         func settle(_ mark: UInt64, _ matched: UInt64?) throws -> CloseSettlement {

@@ -1,3 +1,4 @@
+import DeviceTunables
 import Testing
 
 @testable import RecordQueue
@@ -22,7 +23,7 @@ struct DivergenceBudgetTests {
     func `Six at once, and then one an hour: never more than are kept apart where none can be closed for a day`() {
         #expect(epochs(hours: 1) == 6)
         #expect(epochs(hours: 2) == 7)
-        #expect(epochs(hours: 24) == 29 && 30 < QueueFile.closingEpochs)
+        #expect(epochs(hours: 24) == 29 && 30 < Tunables.Queue.closingEpochs)
     }
 
     @Test

@@ -1,4 +1,5 @@
 import DeviceTestKit
+import DeviceTunables
 import Foundation
 import SQLite
 import Testing
@@ -22,7 +23,7 @@ struct EndedEpochTests {
         (200, 150, 40), (3000, 2500, 17), (50, 0, 0), (5, 5, 5),
     ])
     func
-        `An image of the queue is brought back: what the collector has is not sent again, what it lacks is, and nothing twice`(
+        `An image of the queue is brought back: only records that the collector lacks are sent, and nothing twice`(
             _ produced: Int, _ arrived: Int, _ again: Int
         ) async throws
     {
@@ -81,7 +82,7 @@ struct EndedEpochTests {
 
     @Test(arguments: [EpochEnd.wiped, .clone, .unenrolled, .reboundDrop])
     func
-        `Wiped, cloned, unenrolled, bound elsewhere: what waits is dropped under its reason, and the collector counts the same`(
+        `Wiped, cloned, unenrolled, bound elsewhere: records are dropped with a reason that the collector counts`(
             _ end: EpochEnd
         ) async throws
     {
@@ -131,7 +132,7 @@ struct EndedEpochTests {
 
     @Test
     func
-        `Six divergences in a row and one an hour by the queue clock, whatever the wall clock says; the others are not limited`()
+        `Six divergences in a row and one an hour by the queue clock, not the wall clock; the others are not limited`()
         async throws
     {
         let fixture = try QueueFixture()
@@ -267,7 +268,7 @@ struct EndedEpochTests {
     func `Ended epochs nobody closes are bounded, and still counted`() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.open()
-        for _ in 1...QueueFile.closingEpochs + 5 {
+        for _ in 1...Tunables.Queue.closingEpochs + 5 {
             _ = try await queue.enqueueDurably(record(fixture, 1))
             fixture.clock.advance(by: .seconds(3600))
             try await queue.endEpoch(.restored)
@@ -275,8 +276,8 @@ struct EndedEpochTests {
         let balance = try #require(try await queue.balance()[.sample])
         #expect(
             balance.closes && balance.dropped == ["unverifiable": 5]
-                && balance.waiting == UInt64(QueueFile.closingEpochs))
-        #expect(try await queue.status().ended.filter { !$0.isClosed }.count == QueueFile.closingEpochs)
+                && balance.waiting == UInt64(Tunables.Queue.closingEpochs))
+        #expect(try await queue.status().ended.filter { !$0.isClosed }.count == Tunables.Queue.closingEpochs)
         await queue.close()
     }
 }

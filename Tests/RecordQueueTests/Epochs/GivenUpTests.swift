@@ -26,7 +26,10 @@ struct GivenUpTests {
         try await queue.run { store in
             try store.state.tables.filter { $0 != .current($0.stream) }.reduce(into: (0, 0)) { sum, table in
                 let rows = try store.connection.prepare(
-                    "SELECT count(*), coalesce(sum(length(body) + size + kind + wall_time + queue_time), 0) FROM \(table.name)"
+                    """
+                    SELECT count(*), coalesce(sum(length(body) + size + kind + wall_time + queue_time), 0) \
+                    FROM \(table.name)
+                    """
                 )
                 guard try rows.step() else { return }
                 sum = (sum.0 + rows.int(0), sum.1 + rows.int(1))
@@ -159,7 +162,7 @@ struct GivenUpTests {
 
     @Test
     func
-        `Given up after its close was sent and the answer lost: both sides say moved, and what was not stored is counted beside it`()
+        `Given up after its close was sent and the answer lost: both sides say moved and count what was not stored`()
         async throws
     {
         let fixture = try QueueFixture()

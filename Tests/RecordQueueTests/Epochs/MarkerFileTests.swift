@@ -132,7 +132,7 @@ struct MarkerFileTests {
 
     @Test
     func
-        `The marker is never ahead: cut off after any commit and with any of the files older, a whole file opens as it is`()
+        `The marker is never ahead: cut off after any commit, with any file older, a whole file opens as it is`()
         async throws
     {
         let fixture = try QueueFixture()

@@ -37,7 +37,7 @@ struct QuarantineTests {
 
     @Test
     func
-        `Are sent again once the collector has said that it lacks them, under a new number, and the balance closes on the way`()
+        `Are sent again under a new number once the collector has said that it lacks them, and the balance closes`()
         async throws
     {
         let fixture = try QueueFixture()

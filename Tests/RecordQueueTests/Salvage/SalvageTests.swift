@@ -1,7 +1,9 @@
 import DeviceTestKit
+import DeviceTunables
 import Foundation
 import SQLite
 import Testing
+import TestKit
 import WireModel
 
 @testable import RecordQueue
@@ -12,7 +14,7 @@ struct SalvageTests {
 
     /// A queue in use: three streams, rows over several pages among them, some acknowledged, some dropped, part of it
     /// in the WAL.
-    private func build(_ fixture: QueueFixture, _ collector: inout ModelCollector, rows: Int, random: inout SplitMix)
+    private func build(_ fixture: QueueFixture, _ collector: inout ModelCollector, rows: Int, random: inout SplitMix64)
         throws -> EpochID
     {
         let store = try fixture.store()
@@ -48,7 +50,7 @@ struct SalvageTests {
 
     /// Identities of the records whose pages are untouched: those that SQLite would read from the undamaged image,
     /// without those a damaged page holds any of.
-    private func damage(_ path: String, pages: Set<Int>, random: inout SplitMix) throws {
+    private func damage(_ path: String, pages: Set<Int>, random: inout SplitMix64) throws {
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
         for page in pages {
             try file.seek(toOffset: UInt64(page * Self.pageBytes))
@@ -60,11 +62,11 @@ struct SalvageTests {
 
     @Test(arguments: 1...4)
     func
-        `With random pages destroyed, at least 99 % of the readable rows reach the collector, nothing twice, and every loss is counted`(
+        `With random pages destroyed, 99 % of the readable rows reach the collector once, and every loss is counted`(
             _ seed: Int
         ) async throws
     {
-        var random = SplitMix(state: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         let rows = 12_000
@@ -179,11 +181,11 @@ struct SalvageTests {
 
     @Test
     func
-        `Without its epoch's id nobody can be asked: the records are counted as unverifiable, and stay in the file kept aside`()
+        `Without its epoch's id nobody can be asked: records are counted as unverifiable, and stay in the kept file`()
         async throws
     {
         let fixture = try QueueFixture()
-        var random = SplitMix(state: 5)
+        var random = SplitMix64(seed: 5)
         var collector = ModelCollector()
         _ = try build(fixture, &collector, rows: 1000, random: &random)
         let image = fixture.directory + "/image"
@@ -249,7 +251,7 @@ struct SalvageTests {
                 try FileManager.default.moveItem(atPath: "\(fixture.directory)/\(kept)", toPath: files.salvaging)
             }
         }
-        #expect(SalvageFiles(directory: fixture.directory).kept.count == QueueFile.keptCorruptFiles)
+        #expect(SalvageFiles(directory: fixture.directory).kept.count == Tunables.Queue.keptCorruptFiles)
         let queue = try fixture.open()
         var collector = ModelCollector()
         _ = try await collector.closeAll(queue)
@@ -268,7 +270,7 @@ struct SalvageTests {
         /// The next one is itself.
         case circle
 
-        func bytes(_ page: UInt32, _ random: inout SplitMix) -> [UInt8] {
+        func bytes(_ page: UInt32, _ random: inout SplitMix64) -> [UInt8] {
             func words(_ next: UInt32, _ count: UInt32) -> [UInt8] {
                 [next, count].flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } }
                     + [UInt8](repeating: 0, count: 4088)
@@ -286,7 +288,7 @@ struct SalvageTests {
     func `A damaged page of the free list costs no record that waits, and is met when a page is wanted`(
         _ damage: FreeListDamage
     ) async throws {
-        var random = SplitMix(state: 11)
+        var random = SplitMix64(seed: 11)
         let fixture = try QueueFixture()
         var collector = ModelCollector()
         let rows = 3000

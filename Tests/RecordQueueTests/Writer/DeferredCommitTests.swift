@@ -15,7 +15,7 @@ struct DeferredCommitTests {
 
     @Test
     func
-        `It shares the next commit, and until then a kill brings back what it acknowledged, which the collector has already`()
+        `It shares the next commit; until then a kill brings back acknowledged records that the collector has`()
         async throws
     {
         let fixture = try QueueFixture()

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Logging
 import Synchronization
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
 
 @Suite struct LinuxConditionsTests {
     /// Network services that say what they are asked to, and remember what they were asked.
@@ -43,7 +43,10 @@ import DeviceTestKit
     }
 
     private static func battery(_ status: String, capacity: Int) -> String {
-        "POWER_SUPPLY_NAME=BAT0\nPOWER_SUPPLY_TYPE=Battery\nPOWER_SUPPLY_STATUS=\(status)\nPOWER_SUPPLY_PRESENT=1\nPOWER_SUPPLY_CAPACITY=\(capacity)\n"
+        """
+        POWER_SUPPLY_NAME=BAT0\nPOWER_SUPPLY_TYPE=Battery\nPOWER_SUPPLY_STATUS=\(status)\nPOWER_SUPPLY_PRESENT=1\n\
+        POWER_SUPPLY_CAPACITY=\(capacity)\n
+        """
     }
 
     private static func pressure(some: String, full: String) -> String {
@@ -115,7 +118,10 @@ import DeviceTestKit
         #expect(detector.stalled(memory: nil, disk: nil) == nil)
         func file(_ some: UInt32, _ full: UInt32) -> PressureFile {
             let text =
-                "some avg10=\(some / 100).00 avg60=0.00 avg300=0.00 total=1\nfull avg10=\(full / 100).00 avg60=0.00 avg300=0.00 total=1\n"
+                """
+                some avg10=\(some / 100).00 avg60=0.00 avg300=0.00 total=1\nfull avg10=\(full / 100).00 avg60=0.00 \
+                avg300=0.00 total=1\n
+                """
             return Array(text.utf8).withUnsafeBytes { PressureFile($0) }
         }
         #expect(detector.stalled(memory: file(90_00, 10_00), disk: nil) == true)

@@ -1,8 +1,8 @@
+import DeviceTestKit
 import Glibc
 import Testing
 
 @testable import SampleModules
-import DeviceTestKit
 
 /// Against a real message bus and services of the test's own.
 @Suite(.timeLimit(.minutes(5))) struct BusConnectionTests {

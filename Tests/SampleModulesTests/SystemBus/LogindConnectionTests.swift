@@ -1,7 +1,7 @@
+import DeviceTestKit
 import Testing
 
 @testable import SampleModules
-import DeviceTestKit
 
 /// Against a real message bus, and a logind of the test's own that answers as systemd 252 does.
 @Suite(.timeLimit(.minutes(5))) struct LogindConnectionTests {
@@ -58,7 +58,7 @@ import DeviceTestKit
             #expect(await events.next() == .pausing)
             #expect(logind.heldInhibitors == 1, "until we say so")
             connection.letGo()
-            while logind.heldInhibitors > 0 { await Task.yield() }
+            #expect(await logind.areReleased())
             prepare(false)
             #expect(await events.next() == .resumed)
             connection.hold()
@@ -75,10 +75,10 @@ import DeviceTestKit
             let connection = LogindConnection(address: bus.address)
             for await event in connection.events where event == .connected { connection.hold() }
         }
-        while logind.heldInhibitors == 0 { await Task.yield() }
+        try await logind.untilHeld()
         listening.cancel()
         await listening.value
-        while logind.heldInhibitors > 0 { await Task.yield() }
+        #expect(await logind.areReleased())
     }
 
     @Test func `A refused inhibitor has a reason`() async throws {

@@ -1,10 +1,10 @@
+import DeviceTestKit
 import Foundation
 import Logging
 import Testing
 import WireModel
 
 @testable import SampleModules
-import DeviceTestKit
 
 /// Against a real message bus; the services on it are the test's own and answer as NetworkManager 1.42 and ModemManager
 /// 1.20 do.

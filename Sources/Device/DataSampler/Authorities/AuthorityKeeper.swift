@@ -96,7 +96,7 @@ final class AuthorityKeeper: Sendable {
             let details = ["revision": "\(state.revision)"]
             switch change {
             case .fellBack?: return DataSamplerNotice(.authoritiesFallenBack, Self.finding.text, details)
-            case .taken?:
+            case .applied?:
                 return DataSamplerNotice(
                     .authoritiesApplied, "the certificate authorities of the profile are in force alone", details)
             case nil: return nil

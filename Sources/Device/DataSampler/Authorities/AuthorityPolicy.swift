@@ -37,7 +37,7 @@ struct AuthorityPolicy: Codable, Equatable, Sendable {
     enum Change: Equatable, Sendable {
         case fellBack
         /// The set that failed before is now in force alone.
-        case taken
+        case applied
     }
 
     /// How long a device trusts both sets before it tries the profile's alone again. A trial costs two handshakes.
@@ -70,7 +70,7 @@ struct AuthorityPolicy: Codable, Equatable, Sendable {
     mutating func answered(_ profile: [Data], under used: [Data]) -> Change? {
         // An answer under another set proves nothing about the profile's.
         guard used == profile else { return nil }
-        let change: Change? = hasFallenBack(profile) ? .taken : nil
+        let change: Change? = hasFallenBack(profile) ? .applied : nil
         worked = profile
         failed = nil
         return change

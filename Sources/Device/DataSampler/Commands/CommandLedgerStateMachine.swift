@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import WireModel
 
@@ -78,13 +79,6 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         var application: String?
     }
 
-    /// Further commands are answered `notNow`. An entry cannot be dropped before it expires, because its repeat would
-    /// then run again.
-    static let maximumEntries = 256
-    /// A repeat is answered at most this often, because answers and repeats cross.
-    static let answerAgainMicroseconds: Int64 = 60_000_000
-    static let retryMicroseconds: Int64 = 60_000_000
-    static let keptMicroseconds: Int64 = 3600 * 1_000_000
     /// The least step in which progress is reported, in ten-thousandths.
     static let progressStep: UInt32 = 1000
     /// The longest accepted lifetime. The clock that counts it must outlive the command.
@@ -102,7 +96,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     mutating func received(_ commands: [WireCommand], enrollment: Data, serverTime: Int64, now: Int64) -> Bool {
         let before = self
         // Kept an hour longer, so a late repeat does not count as new.
-        entries.removeAll { $0.state.isFinal && !$0.isUnreported && $0.deadline + Self.keptMicroseconds <= now }
+        entries.removeAll {
+            $0.state.isFinal && !$0.isUnreported && $0.deadline + Tunables.Commands.keptMicroseconds <= now
+        }
         for command in commands where command.id.count == 16 {
             if let index = index(of: command.id) {
                 repeated(index, now: now)
@@ -115,13 +111,13 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     private mutating func repeated(_ index: Int, now: Int64) {
         guard entries[index].state.isFinal, !entries[index].isUnreported else { return }
-        if let reported = entries[index].reported, now - reported < Self.answerAgainMicroseconds { return }
+        if let reported = entries[index].reported, now - reported < Tunables.Commands.answerAgainMicroseconds { return }
         entries[index].isUnreported = true
     }
 
     private mutating func added(_ command: WireCommand, enrollment: Data, serverTime: Int64, now: Int64) {
         // If the ledger is full, the collector repeats the command later.
-        guard entries.count < Self.maximumEntries else { return }
+        guard entries.count < Tunables.Commands.maximumEntries else { return }
         let (left, overflow) = command.expires.subtractingReportingOverflow(serverTime)
         let life = overflow ? 0 : min(max(0, left), Self.greatestLifeMicroseconds)
         let (state, detail) = Self.verdict(command, enrollment: enrollment, isExpired: life == 0)
@@ -194,7 +190,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
     /// - Parameter detail: the result or the cause of the failure, for people.
     mutating func ended(_ id: Data, _ state: State, _ detail: String, now: Int64) {
         change(id, state, detail)
-        if state == .notNow, let index = index(of: id) { entries[index].retryAt = now + Self.retryMicroseconds }
+        if state == .notNow, let index = index(of: id) {
+            entries[index].retryAt = now + Tunables.Commands.retryMicroseconds
+        }
     }
 
     /// The command continues by itself from now on.

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import RecordQueue
@@ -18,8 +19,6 @@ actor CommandRunner {
         /// Why the ledger could not be written.
         var failure: String?
     }
-
-    private static let lookAgain = Duration.seconds(60)
 
     /// Returns when the ledger is on synced disk.
     typealias Save = @Sendable (CommandLedger) throws(DataSamplerError) -> Void
@@ -95,7 +94,7 @@ actor CommandRunner {
         } catch {
             if failure != error.message { logger.error("commands waiting", metadata: ["reason": "\(error.message)"]) }
             failure = error.message
-            return Self.lookAgain
+            return Tunables.Commands.lookAgain
         }
         await pollIfSilent()
         return pause

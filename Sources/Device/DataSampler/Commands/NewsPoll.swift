@@ -1,3 +1,4 @@
+import DeviceTunables
 import WireModel
 
 /// Decides when to ask the collector for news (commands, a newer profile) because no answer has brought any. Pure.
@@ -19,8 +20,6 @@ struct NewsPoll: Equatable, Sendable {
         var allow: Bool { isEnrolled && !isLeaving && !isTelemetryDisabled && !isOffline }
     }
 
-    static let greatestSeconds = 900.0
-
     /// When news were last received or requested.
     private var last: UInt64
 
@@ -31,7 +30,9 @@ struct NewsPoll: Equatable, Sendable {
     ///   - transmitInterval: the time between two passes.
     ///   - slowdown: the budgets' factor for intervals.
     static func interval(beaconInterval: Double?, transmitInterval: Duration, slowdown: Double) -> UInt64 {
-        let quiet = min(beaconInterval.map(BeaconScheduleStateMachine.frequency) ?? greatestSeconds, greatestSeconds)
+        let quiet = min(
+            beaconInterval.map(BeaconScheduleStateMachine.frequency) ?? Tunables.Commands.longestPollSeconds,
+            Tunables.Commands.longestPollSeconds)
         let seconds = max(quiet, Double(transmitInterval.components.seconds)) * max(1, slowdown)
         return UInt64(seconds * 1_000_000)
     }

@@ -249,7 +249,10 @@ extension DataSamplerConfiguration {
         try Self.check("offlineTimeAllowed", offlineTimeAllowed, .offline)
         guard (0...Self.greatestCredentialDays).contains(credentialDays) else {
             throw Self.invalid(
-                "credentialDays is \(credentialDays): it must be 0 to \(Int(Self.greatestCredentialDays)) days, 0 for never"
+                """
+                credentialDays is \(credentialDays): it must be 0 to \(Int(Self.greatestCredentialDays)) days, 0 for \
+                never
+                """
             )
         }
         _ = try sampleModules?.moduleNames
@@ -293,7 +296,10 @@ extension DataSamplerConfiguration {
         }
         guard certificatePins.isEmpty || settings.collector.scheme == .https else {
             throw Self.invalid(
-                "certificatePins need an https:// address: plain http:// shows no key. Correct collectorURL, or remove the pins"
+                """
+                certificatePins need an https:// address: plain http:// shows no key. Correct collectorURL, or remove \
+                the pins
+                """
             )
         }
     }

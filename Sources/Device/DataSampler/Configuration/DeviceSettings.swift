@@ -1,5 +1,6 @@
 import FoundationEssentials
 import LogStore
+import Privacy
 import SampleModules
 import TelemetryBasics
 import WireModel
@@ -376,7 +377,10 @@ extension DeviceSettings {
             "eventHold": seconds(eventHold / .seconds(1)), "beaconInterval": said(beaconInterval),
             "loggingEnabled": "\(logging.enabled)",
             "scrub":
-                "\(CountText.of(logging.scrubbing.values.count, "value")), \(CountText.of(logging.scrubbing.patterns.count, "pattern"))",
+                """
+            \(CountText.of(logging.scrubbing.values.count, "value")), \
+            \(CountText.of(logging.scrubbing.patterns.count, "pattern"))
+            """,
             "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
             "privacy": personal.joined(separator: ", "),
             "offlineTimeAllowed": said(offlineTimeAllowed),

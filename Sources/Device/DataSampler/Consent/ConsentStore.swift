@@ -36,7 +36,8 @@ struct ConsentStore: Sendable {
     /// A damaged file is quarantined. Without a copy it then counts as undecided, whatever the configuration says:
     /// somebody had said something, and what it was is no longer known.
     ///
-    /// - Parameter tell: is informed of a file that was quarantined or made anew, and of a copy that could not be kept.
+    /// - Parameter report: is informed of a file that was quarantined or made anew, and of a copy that could not be
+    ///   kept.
     func load(
         initial: DataSamplerConsent, report: (DataSamplerNotice) -> Void = { _ in }
     ) throws(DataSamplerError) -> DataSamplerConsent {

@@ -66,9 +66,11 @@ struct RecordGate: Equatable, Sendable {
             guard isProfileChecked || earlyEvents.hasRoom(for: bytes) else {
                 return .refuse(
                     .profileNotChecked,
-                    "there is no profile yet to say whether events may be recorded. \(earlyEvents.records) "
-                        + "events of \(earlyEvents.bytes) bytes already wait for it (the limits are \(EarlyEvents.maximumRecords) and "
-                        + "\(EarlyEvents.maximumBytes)): try again once the collector has been reached",
+                    """
+                    there is no profile yet to say whether events may be recorded. \(earlyEvents.records) events of \
+                    \(earlyEvents.bytes) bytes already wait for it (the limits are \(EarlyEvents.maximumRecords) and \
+                    \(EarlyEvents.maximumBytes)): try again once the collector has been reached
+                    """,
                     counted: nil)
             }
         }
@@ -100,7 +102,9 @@ enum EventRefusal: Equatable, Sendable {
         switch self {
         case .analytics: "analytics is not enabled by profile and configuration: the event was not recorded"
         case .module:
-            "the module analytics is not among the sample modules of profile or configuration: the event was not recorded"
+            """
+            the module analytics is not among the sample modules of profile or configuration: the event was not recorded
+            """
         }
     }
 }

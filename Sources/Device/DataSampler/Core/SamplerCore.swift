@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Logging
+import Privacy
 import RecordQueue
 import SampleModules
 import Synchronization
@@ -21,8 +22,8 @@ final class SamplerCore: Sendable {
         var beacons: UInt64 = 0
         /// The content of the newest beacon; `nil`: none was made yet.
         var reported: WireBeacon?
-        /// Usage that no event has reported yet, because no profile was at hand; of more than ``untoldUsageLimit`` the
-        /// oldest go.
+        /// Usage that no event has reported yet, because no profile was at hand. Of more than
+        /// ``unreportedUsageLimit`` the oldest go.
         var unreportedUsage: [(event: UsageEvent, at: RecordStamp)] = []
         /// `nil`: nobody has said.
         var doNotDisturb: Bool?
@@ -328,7 +329,10 @@ final class SamplerCore: Sendable {
             queue.countDropped(.disabled, of: .sample)
             throw DataSamplerError(
                 .moduleDisabled,
-                "custom module '\(sample.module)' is not sampled: the modules of profile or configuration do not include it"
+                """
+                custom module '\(sample.module)' is not sampled: the modules of profile or configuration do not \
+                include it
+                """
             )
         }
         return try await make(
@@ -337,7 +341,7 @@ final class SamplerCore: Sendable {
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.
-    /// - Parameter tellsOff: it is the one that goes although telemetry is switched off, to report that.
+    /// - Parameter reportsOff: it is the one that goes although telemetry is switched off, to report that.
     func recordBeacon(
         _ trigger: WireBeaconTrigger, nextBeaconSeconds: UInt32, reportsOff: Bool = false
     ) async throws(DataSamplerError) -> UInt64 {

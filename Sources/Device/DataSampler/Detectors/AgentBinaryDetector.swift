@@ -64,7 +64,10 @@ final class AgentBinaryDetector: CompromiseDetector {
                     : CompromiseFinding(
                         .yes,
                         evidence:
-                            "the program's file of release \(releaseName) has SHA-256 \(actual), recorded is \(recorded.digest)"
+                            """
+                            the program's file of release \(releaseName) has SHA-256 \(actual), recorded is \
+                            \(recorded.digest)
+                            """
                     )
             }
             try record.save(Record(digest: actual, release: release))

@@ -63,14 +63,20 @@ package struct AnalyticsEvent: Sendable {
         for (name, value) in message.attributes {
             guard (1...EventLimits.attributeNameBytes).contains(name.utf8.count) else {
                 throw Self.error(
-                    "an attribute's name has \(name.utf8.count) bytes: it must have 1 to \(EventLimits.attributeNameBytes)"
+                    """
+                    an attribute's name has \(name.utf8.count) bytes: it must have 1 to \
+                    \(EventLimits.attributeNameBytes)
+                    """
                 )
             }
             guard value.isWithinBounds else { throw Self.valueError("the attribute '\(name.prefix(64))'") }
         }
         guard message.sessionID.isEmpty || message.sessionID.count == SessionID.byteCount else {
             throw Self.error(
-                "the event's session id has \(message.sessionID.count) bytes: it must have \(SessionID.byteCount), or none"
+                """
+                the event's session id has \(message.sessionID.count) bytes: it must have \(SessionID.byteCount), or \
+                none
+                """
             )
         }
         let bytes = message.encoded.count
@@ -82,7 +88,10 @@ package struct AnalyticsEvent: Sendable {
 
     private static func valueError(_ what: String) -> DataSamplerError {
         error(
-            "\(what) is out of range: text has at most \(EventLimits.textBytes) bytes, numbers are finite, dates fit into 64-bit microseconds"
+            """
+            \(what) is out of range: text has at most \(EventLimits.textBytes) bytes, numbers are finite, dates fit \
+            into 64-bit microseconds
+            """
         )
     }
 

@@ -67,8 +67,7 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         return form.content
     }
 
-    /// Like `load`, but a damaged file is quarantined and counts as missing. A damaged file is quarantined and counts
-    /// as missing.
+    /// Like `load`, but a damaged file is quarantined and counts as missing.
     ///
     /// - Parameter damaged: called for such a file, for log and status.
     func loadOrKeepAsDamaged(damaged: (DataSamplerError) -> Void) throws(DataSamplerError) -> Content? {

@@ -88,7 +88,10 @@ struct SigningRequestFile: Sendable {
     private func failure(_ what: String) -> DataSamplerError {
         DataSamplerError(
             .invalidConfiguration,
-            "\(path) \(what): make it with this device's key, for example with openssl req -new -key KEY -subj /CN=device -out \(path)"
+            """
+            \(path) \(what): make it with this device's key, for example with openssl req -new -key KEY -subj \
+            /CN=device -out \(path)
+            """
         )
     }
 }

@@ -29,7 +29,7 @@ final class IdentityStore: EnrollmentStore {
     ///   - request: what an enrollment says about this device, without its proof.
     ///   - signingRequest: the request for a client certificate; `nil` for none.
     ///   - queue: keeps the copy; `nil` uses the file alone.
-    ///   - tell: called when the copy was needed or could not be stored.
+    ///   - report: called when the copy was needed or could not be stored.
     init(
         directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest,
         signingRequest: SigningRequestFile? = nil, queue: RecordQueue? = nil,

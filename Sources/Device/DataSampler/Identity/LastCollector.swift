@@ -99,8 +99,10 @@ extension DataSamplerConfiguration {
             guard isEnrolled || file.expires > now else {
                 throw DataSamplerError(
                     .invalidConfiguration,
-                    "\(Self.name(of: source)) expired at \(Timestamp.text(file.expires)), and it is \(Timestamp.text(now)) "
-                        + "here. \(Self.enrollmentRemedy); or correct this machine's clock")
+                    """
+                    \(Self.name(of: source)) expired at \(Timestamp.text(file.expires)), and it is \
+                    \(Timestamp.text(now)) here. \(Self.enrollmentRemedy); or correct this machine's clock
+                    """)
             }
             collectorURL = file.collector
             certificatePins = file.certificatePins.map { $0.base64EncodedString() }

@@ -189,7 +189,8 @@ actor LeaveKeeper {
 /// `<data>/leaving.json`: the progress of this device's unenrollment. The identity file shows when it is complete.
 struct LeaveNote: KeptState, Equatable {
     static let fileName = "leaving.json"
-    /// The longest time that the result of a wipe that ends the enrollment waits for the collector.
+    /// The longest time that the result of a wipe that ends the enrollment waits for the collector: 24 h, in
+    /// microseconds.
     static let greatestWait: Int64 = 86_400 * 1_000_000
 
     /// Wall clock in microseconds since 1970.

@@ -1,4 +1,5 @@
 import Crypto
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import RecordQueue
@@ -12,9 +13,6 @@ import WireModel
 ///
 /// The shell around `LogRequestLedger`. It reports how each request does, for the command that asked.
 actor LogRequests {
-    /// How often planning is repeated after a failure.
-    private static let lookAgain = Duration.seconds(60)
-
     private let file: StateFile<LogRequestLedger>
     private let planner: StoredLogs
     private let uploader: LogUploader
@@ -94,7 +92,7 @@ actor LogRequests {
 
     private func wait(_ error: DataSamplerError) -> Duration {
         core.logger.warning("a request for logs cannot run yet", metadata: ["reason": "\(error.message)"])
-        return Self.lookAgain
+        return Tunables.Commands.lookAgain
     }
 
     private func plan(_ entry: LogRequestLedger.Entry) async throws(DataSamplerError) {
@@ -109,6 +107,7 @@ actor LogRequests {
             let planned = try await planner.plan(request, since: since)
             // It was cancelled meanwhile.
             guard ledger[entry.command] != nil else { return }
+            if let excess = Self.excess(planned) { return end(entry.command, .failed, excess) }
             ids = try await upload(planned, command: entry.command)
         }
         guard !ids.isEmpty else { return end(entry.command, .done, "no line matches") }
@@ -120,10 +119,19 @@ actor LogRequests {
 
     private func upload(_ planned: [PlannedLogs], command: Data) async throws(DataSamplerError) -> [Data] {
         guard !planned.isEmpty else { return [] }
+        if let excess = Self.excess(planned) { throw DataSamplerError(.invalidArgument, excess) }
         let created = core.clock.now().wallTime
         let uploads = planned.map { upload($0, id: .random(), command: command, created: created) }
         try await add(uploads)
         return uploads.map(\.id)
+    }
+
+    /// Why a request has more uploads than can ever be under way together; `nil` if it has not. Waiting is of no use.
+    private static func excess(_ planned: [PlannedLogs]) -> String? {
+        guard planned.count > Tunables.Uploads.maximumOpen else { return nil }
+        return
+            "lines of \(planned.count) applications and types match, and at most \(Tunables.Uploads.maximumOpen) are "
+            + "sent at a time: ask for one application"
     }
 
     private func upload(_ logs: PlannedLogs, id: UploadID, command: Data, created: Int64) -> LogUpload {
@@ -147,7 +155,7 @@ actor LogRequests {
         guard isTaken else {
             throw DataSamplerError(
                 .queueFull,
-                "\(UploadStateMachine.maximumOpen) uploads of logs are under way: wait for one to end, or cancel one")
+                "\(Tunables.Uploads.maximumOpen) uploads of logs are under way: wait for one to end, or cancel one")
         }
     }
 

@@ -158,7 +158,7 @@ struct PinChange: Equatable, Sendable {
         case .refused:
             DataSamplerNotice(.pinsRefused, finding?.text ?? "the certificate pins were refused", details)
         case .fellBack: DataSamplerNotice(.pinsFallenBack, finding?.text ?? "the certificate pins failed", details)
-        case .taken: DataSamplerNotice(.pinsApplied, "the certificate pins of the profile are in force", details)
+        case .applied: DataSamplerNotice(.pinsApplied, "the certificate pins of the profile are in force", details)
         }
     }
 }

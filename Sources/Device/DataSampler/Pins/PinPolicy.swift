@@ -34,7 +34,7 @@ struct PinPolicy: Codable, Equatable, Sendable {
         case refused
         case fellBack
         /// The refused set is now in force.
-        case taken
+        case applied
     }
 
     /// How long pins may fail if no offline time is set.
@@ -81,7 +81,7 @@ struct PinPolicy: Codable, Equatable, Sendable {
             guard refused.pins.contains(key) else { return nil }
             self.refused = nil
             worked = profile
-            return .taken
+            return .applied
         }
         // An empty set is stored only once there is another, so a device without pins has no file.
         if worked != nil || !profile.isEmpty { worked = profile }

@@ -1,3 +1,4 @@
+import Privacy
 import SampleModules
 import WireModel
 
@@ -31,8 +32,10 @@ struct ProfileFinding: Equatable, Sendable {
         if !profile.geofences.isEmpty {
             add(
                 "geofences-not-available",
-                "geofences of the profile (\(profile.geofences.count)) are not watched: this version knows no source of "
-                    + "the device's position")
+                """
+                geofences of the profile (\(profile.geofences.count)) are not watched: this version knows no source of \
+                the device's position
+                """)
         }
         let unknown = profile.detection.detectors.filter { name in
             BuiltInDetector(rawValue: name) == nil && !local.detectors.contains { $0.name == name }

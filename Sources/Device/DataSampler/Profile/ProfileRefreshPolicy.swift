@@ -1,3 +1,5 @@
+import DeviceTunables
+
 /// Decides when the profile is fetched. Pure; `dueAt` says when to ask next.
 ///
 /// It is fetched at the start, every 8 h (intune), and at once if an answer names a newer revision. Failures are
@@ -12,16 +14,6 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
         /// Nothing came.
         case failed(after: Duration?)
     }
-
-    static let regularSeconds = 8.0 * 3600
-    /// The interval while telemetry is disabled. Only this request can end that state, and each one fetches commands,
-    /// too. It is short enough for the person who enables telemetry, and each request is small (304).
-    static let disabledSeconds = 900.0
-    /// The shortest wait; waits last from 1 s to 5 min, like every request's. They start small, because nothing can be
-    /// recorded before the first profile.
-    static let leastBackoffSeconds = 1.0
-    static let greatestBackoffSeconds = 300.0
-    static let greatestRetryAfterSeconds = 3600.0
 
     /// When to ask next.
     private(set) var dueAt: UInt64
@@ -49,14 +41,17 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
 
     /// Telemetry was disabled or enabled.
     mutating func switched(disabled: Bool, now: UInt64, roll: Double) {
-        dueAt = now + Self.microseconds(Self.jittered(disabled ? Self.disabledSeconds : Self.regularSeconds, roll))
+        dueAt =
+            now
+            + Self.microseconds(
+                Self.jittered(disabled ? Tunables.Profile.disabledSeconds : Tunables.Profile.regularSeconds, roll))
     }
 
     /// - Parameters:
     ///   - disabled: whether the applied profile disables telemetry.
     ///   - roll: 0 up to 1.
     mutating func finished(_ outcome: Outcome, disabled: Bool, now: UInt64, roll: Double) {
-        let regular = Self.jittered(disabled ? Self.disabledSeconds : Self.regularSeconds, roll)
+        let regular = Self.jittered(disabled ? Tunables.Profile.disabledSeconds : Tunables.Profile.regularSeconds, roll)
         switch outcome {
         case .current:
             failures = 0
@@ -67,11 +62,11 @@ struct ProfileRefreshPolicy: Equatable, Sendable {
             refused = revision
             dueAt = now + Self.microseconds(regular)
         case .failed(let after):
-            let ceiling = min(Self.greatestBackoffSeconds, Self.leastBackoffSeconds * Double(1 << min(failures, 20)))
+            let window = min(Tunables.Retry.longestWindow, Tunables.Retry.firstWindow * (1 << min(failures, 20)))
             failures += 1
             // Full jitter, but never a busy loop.
-            var wait = max(0.1, ceiling * roll)
-            if let after { wait = max(wait, min(Double(after.components.seconds), Self.greatestRetryAfterSeconds)) }
+            var wait = max(0.1, window / Duration.seconds(1) * roll)
+            if let after { wait = max(wait, min(after, Tunables.Retry.longestRetryAfter) / Duration.seconds(1)) }
             dueAt = now + Self.microseconds(wait)
         }
     }

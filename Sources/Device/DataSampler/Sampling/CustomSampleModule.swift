@@ -77,7 +77,10 @@ struct CustomSample: Sendable {
         let body = sample.encoded
         guard body.count <= Self.sampleBytes else {
             throw Self.error(
-                "a sample of '\(module)' has \(body.count) bytes: it may have at most \(Self.sampleBytes); record it in parts"
+                """
+                a sample of '\(module)' has \(body.count) bytes: it may have at most \(Self.sampleBytes); record it in \
+                parts
+                """
             )
         }
         self.module = module
@@ -99,13 +102,18 @@ struct CustomSample: Sendable {
         message.unit = measurement.unit
         guard measurement.attributes.count <= maximumAttributes else {
             throw error(
-                "'\(measurement.name)' has \(measurement.attributes.count) attributes: it may have at most \(maximumAttributes)"
+                """
+                '\(measurement.name)' has \(measurement.attributes.count) attributes: it may have at most \
+                \(maximumAttributes)
+                """
             )
         }
         for (name, value) in measurement.attributes {
             guard attributeNameBytes.contains(name.utf8.count), value.utf8.count <= attributeValueBytes else {
                 throw error(
-                    "an attribute of '\(measurement.name)' is out of range: names have 1 to 64 bytes, values at most 256"
+                    """
+                    an attribute of '\(measurement.name)' is out of range: names have 1 to 64 bytes, values at most 256
+                    """
                 )
             }
         }
@@ -135,7 +143,10 @@ enum CustomModuleName {
             name.utf8.allSatisfy({ isLetter($0) || (0x30...0x39).contains($0) || [0x2E, 0x5F, 0x2D].contains($0) })
         else {
             return
-                "module name '\(name.prefix(80))' is invalid: it must have 1 to \(maximumBytes) of a-z A-Z 0-9 . _ - and begin with a letter"
+                """
+                module name '\(name.prefix(80))' is invalid: it must have 1 to \(maximumBytes) of a-z A-Z 0-9 . _ - \
+                and begin with a letter
+                """
         }
         guard SampleModuleName(rawValue: name) == nil else { return "'\(name)' is the name of a built-in module" }
         return nil

@@ -282,7 +282,7 @@ extension DeviceLoop {
     /// Makes a beacon that nobody waits for.
     func wantBeacon(_ trigger: WireBeaconTrigger) { perform(beacons.wanted(trigger)) }
 
-    /// Like `tellChange`, and returns the beacon's number once it is on synced disk.
+    /// Makes a beacon about a change, and returns its number once it is on synced disk.
     @discardableResult func sendChange() async throws(DataSamplerError) -> UInt64 {
         beacons.changed()
         return try await sendBeacon(.change)

@@ -68,8 +68,10 @@ extension SamplerCore {
         else { return }
         notices.post(
             .queueSalvaged,
-            "the queue's file was damaged or missing (\(salvage.cause)): \(CountText.of(salvage.salvaged, "record")) readable and "
-                + "continued in a new epoch, \(salvage.lost) missing and counted as lost unless they had arrived",
+            """
+            the queue's file was damaged or missing (\(salvage.cause)): \(CountText.of(salvage.salvaged, "record")) \
+            readable and continued in a new epoch, \(salvage.lost) missing and counted as lost unless they had arrived
+            """,
             ["salvaged": "\(salvage.salvaged)", "lost": "\(salvage.lost)", "file": salvage.file])
     }
 
@@ -125,8 +127,11 @@ extension SamplerCore {
 
     private static func blocked(_ transmitter: TransmitterStatus) -> [String] {
         transmitter.blocked.sorted { $0.key < $1.key }.map { stream, blocked in
-            "stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, the last time because \(blocked.why). It is "
-                + "retried, and quarantined if it is refused for ten minutes while other streams pass"
+            """
+            stream \(stream) waits: its first record was sent alone and refused \(blocked.refusals) times, the last \
+            time because \(blocked.why). It is retried, and quarantined if it is refused for ten minutes while other \
+            streams pass
+            """
         }
     }
 
@@ -167,7 +172,10 @@ extension SamplerCore {
         }
         if let divergence = status.divergence {
             reasons.append(
-                "the histories of device and collector have diverged (\(divergence.reason)) in stream \(divergence.stream)"
+                """
+                the histories of device and collector have diverged (\(divergence.reason)) in stream \
+                \(divergence.stream)
+                """
             )
         }
         if !status.enrollment.enrolled { reasons.append("not enrolled: \(status.enrollment.reason ?? "unknown")") }
@@ -180,7 +188,10 @@ extension SamplerCore {
             event.consentPending == 0, status.profile.revision > 0
         {
             reasons.append(
-                "\(CountText.of(event.waiting - event.due, "event")) held for \(Int(status.eventHold)) s after the recording"
+                """
+                \(CountText.of(event.waiting - event.due, "event")) held for \(Int(status.eventHold)) s after the \
+                recording
+                """
             )
         }
         return reasons

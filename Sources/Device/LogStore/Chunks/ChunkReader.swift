@@ -162,7 +162,10 @@ package final class ChunkReader {
             guard error.code == .notFound else { throw error }
             throw LogStoreError(
                 .notFound,
-                "segment \(part.ordinal) is gone from \(directory.path): the store's limits removed it. Fetch again what is there.",
+                """
+                segment \(part.ordinal) is gone from \(directory.path): the store's limits removed it. Fetch again \
+                what is there.
+                """,
                 cause: error)
         }
     }
@@ -170,7 +173,10 @@ package final class ChunkReader {
     private func changed(_ chunk: ChunkPlan.Chunk) -> LogStoreError {
         LogStoreError(
             .damaged,
-            "lines \(chunk.first) to \(chunk.last) in \(directory.path) are not those planned. `ws1log verify` tells what is damaged."
+            """
+            lines \(chunk.first) to \(chunk.last) in \(directory.path) are not those planned. `ws1log verify` tells \
+            what is damaged.
+            """
         )
     }
 }

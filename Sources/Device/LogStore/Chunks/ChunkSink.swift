@@ -26,7 +26,10 @@ extension ChunkSink {
         guard count == range.count else {
             throw LogStoreError(
                 .damaged,
-                "\(file.path) ends after \(range.lowerBound + count) bytes, \(range.upperBound) are expected. Plan the chunks again."
+                """
+                \(file.path) ends after \(range.lowerBound + count) bytes, \(range.upperBound) are expected. Plan the \
+                chunks again.
+                """
             )
         }
     }

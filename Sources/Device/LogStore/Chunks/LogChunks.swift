@@ -169,7 +169,10 @@ package struct ChunkName: Sendable {
         // 2026-11-21T23:51:28.123456Z -> 20261121T235128Z
         let time = Timestamp.text(earliest).prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
         return
-            "\(Self.safe(application))-\(Self.safe(device))-\(type.rawValue)-\(time)-\(padded)of\(count).log\(isCompressed ? ".gz" : "")"
+            """
+            \(Self.safe(application))-\(Self.safe(device))-\(type.rawValue)-\(time)-\(padded)of\(count).log\
+            \(isCompressed ? ".gz" : "")
+            """
     }
 
     private static func safe(_ name: String) -> String {

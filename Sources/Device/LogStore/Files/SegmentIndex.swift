@@ -87,7 +87,10 @@ extension SegmentIndex {
         text.append(epoch.data.hexadecimal)
         text.append(" key - nonce -\n")
         text.append(
-            "lines \(whole.lines) first \(whole.first.value) last \(last.value) raw \(whole.rawBytes) stored \(whole.storedBytes)\n"
+            """
+            lines \(whole.lines) first \(whole.first.value) last \(last.value) raw \(whole.rawBytes) stored \
+            \(whole.storedBytes)\n
+            """
         )
         text.append("times \(whole.times.lowerBound) \(whole.times.upperBound)\n")
         text.line("levels", whole.levelCounts)

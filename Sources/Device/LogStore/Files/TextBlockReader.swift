@@ -45,7 +45,10 @@ package struct TextBlockReader: ~Copyable {
             guard buffer.count < LogLimits.chunkBytes else {
                 throw LogStoreError(
                     .damaged,
-                    "\(file.path) has a line of more than \(buffer.count) bytes at byte \(offset): it is no log of ours. Move it away."
+                    """
+                    \(file.path) has a line of more than \(buffer.count) bytes at byte \(offset): it is no log of \
+                    ours. Move it away.
+                    """
                 )
             }
             let size = buffer.count * 2

@@ -191,7 +191,10 @@ package final class BlockInflater {
     private func damaged(_ block: SegmentIndex.Block, _ path: String, _ cause: GzipError? = nil) -> LogStoreError {
         LogStoreError(
             .damaged,
-            "\(path) is damaged: lines \(block.stretch.first.value) to \(block.stretch.first.value + UInt64(block.stretch.lines) - 1) are not what "
-                + "was written. The other blocks may still be readable.", cause: cause)
+            """
+            \(path) is damaged: lines \(block.stretch.first.value) to \
+            \(block.stretch.first.value + UInt64(block.stretch.lines) - 1) are not what was written. The other blocks \
+            may still be readable.
+            """, cause: cause)
     }
 }

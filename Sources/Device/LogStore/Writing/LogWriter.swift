@@ -1,3 +1,4 @@
+import DeviceTunables
 import Glibc
 import Synchronization
 import TelemetryBasics
@@ -50,12 +51,6 @@ final class LogWriter: Sendable {
     /// Serializes sealing. A stop that seals waits for the sealing under way. True once a stop has sealed.
     private let sealing = Mutex(false)
     private let stopped = Mutex<[@Sendable () -> Void]?>([])
-
-    /// Losses are reported and saved at most this often.
-    private static let noteMilliseconds: Int64 = 1000
-    private static let saveMilliseconds: Int64 = 10_000
-    /// Interval of the search for old segments, and for those that dead processes left.
-    private static let maintenanceMilliseconds: Int64 = 3_600_000
 
     init(_ settings: Settings, keeper: StoreKeeper, session: SessionKeeper) {
         self.settings = settings
@@ -183,13 +178,13 @@ final class LogWriter: Sendable {
             if isIdle, isWoken, !isLast {
                 // The first line after a pause may wait for more lines.
                 isIdle = false
-                if waiting.withLock({ $0.buffer.count < WaitingLines.urgentBytes }) { continue }
+                if waiting.withLock({ $0.buffer.count < Tunables.Logs.urgentBytes }) { continue }
             }
             drain(through: .max)
             let now = SystemClock.bootMilliseconds()
             let wantsSealing = output.withLock { housekeep(&$0, now: now, isLast: isLast) }
             if isLast { break }
-            if wantsSealing || now - lastMaintenance >= Self.maintenanceMilliseconds {
+            if wantsSealing || now - lastMaintenance >= Tunables.Logs.maintenanceMilliseconds {
                 lastMaintenance = now
                 maintain()
             }
@@ -210,7 +205,7 @@ final class LogWriter: Sendable {
     private func idleMilliseconds() -> Int64 {
         let began = output.withLock { [$0.application.oldestLine, $0.ring.oldestLine].compactMap { $0 }.min() }
         let due = began.map { $0 + settings.segmentAgeMilliseconds - SystemClock.bootMilliseconds() } ?? .max
-        return min(max(due, 1), Self.maintenanceMilliseconds)
+        return min(max(due, 1), Tunables.Logs.maintenanceMilliseconds)
     }
 
     private func drain(through ticket: UInt64) {
@@ -247,7 +242,7 @@ final class LogWriter: Sendable {
     /// Logs what was lost, once there is room for the line.
     private func report(_ output: inout Output) {
         let now = SystemClock.bootMilliseconds()
-        guard now - output.lastNote >= Self.noteMilliseconds, let note = output.losses.note else { return }
+        guard now - output.lastNote >= Tunables.Logs.lossLineMilliseconds, let note = output.losses.note else { return }
         // If this line cannot be written, it is not counted as lost itself.
         var attempt = output.losses
         note.withUnsafeBytes { note in
@@ -265,7 +260,7 @@ final class LogWriter: Sendable {
         for stream in [output.application, output.ring] {
             stream.retire(ifBegunBefore: isLast ? nil : now - settings.segmentAgeMilliseconds)
         }
-        if !output.losses.unsaved.isEmpty, isLast || now - output.lastSave >= Self.saveMilliseconds {
+        if !output.losses.unsaved.isEmpty, isLast || now - output.lastSave >= Tunables.Logs.lossSaveMilliseconds {
             output.lastSave = now
             if (try? keeper.count(output.losses.unsaved)) != nil { output.losses.saved() }
         }

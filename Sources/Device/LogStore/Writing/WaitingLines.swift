@@ -1,3 +1,4 @@
+import DeviceTunables
 import Glibc
 import WireModel
 
@@ -11,9 +12,6 @@ struct WaitingLines: Sendable {
         /// Like `taken`, and the caller must wake the writer's thread.
         case takenFirst(UInt64)
     }
-
-    /// The number of waiting bytes from which the writer does not wait for the flush interval.
-    static let urgentBytes = 256 << 10
 
     var buffer = LineBuffer()
     /// The number of lines accepted since the start.
@@ -39,8 +37,8 @@ struct WaitingLines: Sendable {
         }
         buffer.append(time: time, level: level, isRing: isRing, category: category, message: message)
         taken += 1
-        if isWriterIdle || buffer.count >= Self.urgentBytes && !isUrgent {
-            isUrgent = buffer.count >= Self.urgentBytes
+        if isWriterIdle || buffer.count >= Tunables.Logs.urgentBytes && !isUrgent {
+            isUrgent = buffer.count >= Tunables.Logs.urgentBytes
             isWriterIdle = false
             return .takenFirst(taken)
         }

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import SQLite
@@ -16,9 +17,11 @@ extension QueueStore {
             guard left == 0 else {
                 throw QueueError(
                     .tooSoon,
-                    "\(DivergenceBudget.epochs) epochs have ended in a short time because histories had diverged. The next may end in "
-                        + "\((left + 999_999) / 1_000_000) s; waiting records are kept until then. Check whether two devices share one "
-                        + "identity.")
+                    """
+                    \(DivergenceBudget.epochs) epochs have ended in a short time because histories had diverged. The \
+                    next may end in \((left + 999_999) / 1_000_000) s; waiting records are kept until then. Check \
+                    whether two devices share one identity.
+                    """)
             }
         }
         let former = state.epoch
@@ -103,12 +106,15 @@ extension QueueStore {
     private func emptySome(of table: RecordTable) throws {
         let ledger = state[table]
         let rows = try connection.cached(
-            "SELECT number, size, link FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number LIMIT ?"
+            """
+            SELECT number, size, link FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number \
+            LIMIT ?
+            """
         )
-        try rows.bind(max(emptied[table] ?? 0, ledger.frontOfRows) + 1, ledger.front, QueueFile.transactionRecords)
+        try rows.bind(max(emptied[table] ?? 0, ledger.frontOfRows) + 1, ledger.front, Tunables.Queue.transactionRecords)
         var found: [(number: UInt64, link: Data)] = []
         var bytes: UInt64 = 0
-        while bytes < UInt64(QueueFile.transactionBytes), try rows.step() {
+        while bytes < UInt64(Tunables.Queue.transactionBytes), try rows.step() {
             found.append((try rows.uint64(0), rows.data(2)))
             bytes += UInt64(max(0, rows.int64(1)))
         }
@@ -156,12 +162,12 @@ extension QueueStore {
     private func lastErasable(of table: RecordTable, front: UInt64) throws -> (number: UInt64, bytes: UInt64)? {
         let rows = try connection.cached(
             "SELECT number, size FROM \(table.name) WHERE number <= ? ORDER BY number LIMIT ?")
-        try rows.bind(front, QueueFile.transactionRecords)
+        try rows.bind(front, Tunables.Queue.transactionRecords)
         defer { rows.reset() }
         var last: (number: UInt64, bytes: UInt64)?
         while try rows.step() {
             last = (try rows.uint64(0), (last?.bytes ?? 0) + UInt64(max(0, rows.int64(1))))
-            if let last, last.bytes >= UInt64(QueueFile.transactionBytes) { break }
+            if let last, last.bytes >= UInt64(Tunables.Queue.transactionBytes) { break }
         }
         return last
     }
@@ -233,7 +239,7 @@ extension QueueState {
     /// Limits the number of epochs that wait for a collector. The outcome of the oldest stays unknown.
     private mutating func giveUpOldest() {
         let closing = ended.indices.filter { ended[$0].phase == .closing }
-        guard closing.count > QueueFile.closingEpochs, let index = closing.first else { return }
+        guard closing.count > Tunables.Queue.closingEpochs, let index = closing.first else { return }
         for stream in StreamName.allCases {
             ended[index].streams[stream].abandon(.unverifiable)
             let ledger = ended[index].streams[stream]
@@ -268,7 +274,9 @@ extension QueueState {
         ended[index].phase = .settled
         ended[index].streams = StreamLedgers()
         let settled = ended.filter { $0.phase == .settled }
-        for epoch in settled.dropLast(QueueFile.keptSettledEpochs) { ended.removeAll { $0.ordinal == epoch.ordinal } }
+        for epoch in settled.dropLast(Tunables.Queue.keptSettledEpochs) {
+            ended.removeAll { $0.ordinal == epoch.ordinal }
+        }
     }
 }
 
@@ -308,8 +316,8 @@ extension [DropReason: UInt64] {
 /// Each new epoch costs a close, three tables and rewriting all that waits, at most 64 MiB. A collector that always
 /// reports divergence must not make the device start again for ever. But a person who restores one image after another
 /// must not wait. So there is a budget of six, and one is refunded every hour: at most 24 epochs or 1.5 GiB of flash
-/// writes per day. Even if none can be closed for a day, all 30 are kept separately (`QueueFile.closingEpochs`). The
-/// budget is stored as the time at which it will be whole again.
+/// writes per day. Even if none can be closed for a day, all 30 are kept separately (`Tunables.Queue.closingEpochs`).
+/// The budget is stored as the time at which it will be whole again.
 enum DivergenceBudget {
     static let epochs: Int64 = 6
     static let refill: Int64 = 3600 * 1_000_000

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import SQLite
 import WireModel
@@ -60,7 +61,7 @@ extension QueueStore {
         let ledger = state[table]
         let statement = try connection.cached(
             "SELECT number, queue_time, size, link, body FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
-        try statement.bind(ledger.front, QueueFile.transactionRecords / 4)
+        try statement.bind(ledger.front, Tunables.Queue.transactionRecords / 4)
         defer { statement.reset() }
         var rows: [MovableRow] = []
         var bytes = 0
@@ -79,7 +80,7 @@ extension QueueStore {
             running = row.link.map { (row.number, $0) }
             rows.append(row)
             bytes += body.count
-            if bytes >= QueueFile.transactionBytes / 4 { break }
+            if bytes >= Tunables.Queue.transactionBytes / 4 { break }
         }
         return rows
     }

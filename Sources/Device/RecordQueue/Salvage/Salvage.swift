@@ -1,3 +1,4 @@
+import DeviceTunables
 import Logging
 import SQLite
 import WireModel
@@ -121,7 +122,9 @@ extension QueueStore {
             guard record.number > state[table].front else { return }
             batch.append(record)
             bytes += record.body.count
-            if bytes >= configuration.transactionBytes || batch.count >= QueueFile.transactionRecords { try flush() }
+            if bytes >= configuration.transactionBytes || batch.count >= Tunables.Queue.transactionRecords {
+                try flush()
+            }
         }
         try flush()
         return try count(unknown, note)
@@ -152,7 +155,8 @@ extension QueueStore {
                 // Copies of one row are equal.
                 let statement = try connection.cached(
                     """
-                    INSERT OR IGNORE INTO \(table.name) (number, kind, wall_time, queue_time, size, key_id, link, body, chain)
+                    INSERT OR IGNORE INTO \(table.name) (number, kind, wall_time, queue_time, size, key_id, link, \
+                    body, chain)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """)
                 try statement.bind(
@@ -161,7 +165,7 @@ extension QueueStore {
                 try statement.run()
             }
             // Moving them into the new epoch needs this reserve.
-            if try availablePages() < QueueFile.reservePages { throw outOfPages(pages) }
+            if try availablePages() < Tunables.Queue.reservePages { throw outOfPages(pages) }
         }
         checkpointIfDue()
     }

@@ -1,3 +1,4 @@
+import DeviceTunables
 import SQLite
 import TelemetryBasics
 import WireModel
@@ -76,7 +77,7 @@ struct SalvageFiles {
         unlink("\(salvaging)/\(QueueFile.markerName)")
         try Files<QueueError>.rename(salvaging, to: "\(directory)/\(name)")
         try Files<QueueError>.sync(directory: directory)
-        for old in kept.dropLast(QueueFile.keptCorruptFiles) { remove(old) }
+        for old in kept.dropLast(Tunables.Queue.keptCorruptFiles) { remove(old) }
     }
 
     /// The corrupt files that are kept, oldest first.

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import SQLite
@@ -36,7 +37,7 @@ extension QueueStore {
                             outcomes.append(.number(try insert(record, into: &next)))
                         }
                     }
-                    if room.refused.count < records.count, try availablePages() < QueueFile.reservePages {
+                    if room.refused.count < records.count, try availablePages() < Tunables.Queue.reservePages {
                         throw outOfPages(needed)
                     }
                     return outcomes
@@ -85,7 +86,10 @@ extension QueueStore {
         uniqueKeysWithValues: StreamName.allCases.map {
             (
                 $0,
-                "INSERT INTO \($0) (number, kind, wall_time, queue_time, size, link, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                """
+                INSERT INTO \($0) (number, kind, wall_time, queue_time, size, link, body, chain) \
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """
             )
         })
 
@@ -122,7 +126,7 @@ extension QueueStore {
     private func makeRoom(pages: Int, records: Int, bytes: Int, for newcomer: StreamName) throws -> Bool {
         while rows(of: newcomer) + records > configuration.maximumRecords, let table = oldestTable(of: newcomer) {
             let surplus = rows(of: newcomer) + records - configuration.maximumRecords
-            try evict(from: table, reason: .rowCap, records: surplus, bytes: QueueFile.transactionBytes)
+            try evict(from: table, reason: .rowCap, records: surplus, bytes: Tunables.Queue.transactionBytes)
         }
         while true {
             switch try roomPlan().step(needed: pages) {
@@ -144,8 +148,11 @@ extension QueueStore {
     func keptFree(_ pages: Int) -> QueueError {
         QueueError(
             .diskFull,
-            "\(path) may not grow by \(pages * QueueFile.pageBytes) bytes: \(configuration.keepFreeBytes) bytes and "
-                + "\(configuration.keepFreeInodesPercent) % of the inodes are to stay free on its file system. Free space there."
+            """
+            \(path) may not grow by \(pages * QueueFile.pageBytes) bytes: \(configuration.keepFreeBytes) bytes and \
+            \(configuration.keepFreeInodesPercent) % of the inodes are to stay free on its file system. Free space \
+            there.
+            """
         )
     }
 

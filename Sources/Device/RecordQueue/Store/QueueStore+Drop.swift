@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Glibc
 import Logging
@@ -17,7 +18,8 @@ extension QueueStore {
         defer { checkpointIfDue() }
         for table in state.tables where streams.contains(table.stream) {
             let gap = try drop(
-                oldest: QueueFile.transactionRecords, bytes: QueueFile.transactionBytes, from: table, reason: reason,
+                oldest: Tunables.Queue.transactionRecords, bytes: Tunables.Queue.transactionBytes, from: table,
+                reason: reason,
                 keepAside: false)
             if let gap { return gap }
         }
@@ -65,12 +67,13 @@ extension QueueStore {
                     SELECT count(*) FROM (SELECT queue_time FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?)
                     WHERE queue_time <= ?
                     """)
-                try statement.bind(state[table].front, QueueFile.transactionRecords, limit)
+                try statement.bind(state[table].front, Tunables.Queue.transactionRecords, limit)
                 let count = try statement.step() ? statement.int(0) : 0
                 statement.reset()
                 guard
                     let gap = try drop(
-                        oldest: count, bytes: QueueFile.transactionBytes, from: table, reason: .ageCap, keepAside: false
+                        oldest: count, bytes: Tunables.Queue.transactionBytes, from: table, reason: .ageCap,
+                        keepAside: false
                     )
                 else { break }
                 logger.notice(
@@ -153,7 +156,7 @@ extension QueueStore {
         }
         allocateWAL()
         // What an earlier run left in the WAL counts.
-        pagesAtCheckpoint = -QueueFile.checkpointPages
+        pagesAtCheckpoint = -Tunables.Queue.checkpointPages
         checkpointIfDue()
     }
 
@@ -161,7 +164,7 @@ extension QueueStore {
     /// checkpoint.
     func allocateWAL() {
         do {
-            try connection.preallocateWAL(bytes: QueueFile.walBytes)
+            try connection.preallocateWAL(bytes: Tunables.Queue.walBytes)
             isWALAllocated = true
         } catch {
             logger.warning("queue WAL could not be allocated ahead", metadata: ["queue.error": "\(error)"])
@@ -242,7 +245,7 @@ struct RoomPlan: Equatable {
 
     /// - Parameter needed: pages for the insert, without the reserve.
     func step(needed: Int) -> Step {
-        let missing = needed + QueueFile.reservePages - availablePages
+        let missing = needed + Tunables.Queue.reservePages - availablePages
         guard missing > 0 else { return .fits }
         let chunks = (missing + growthPages - 1) / growthPages
         let target = min(maximumPages, allocatedPages + chunks * growthPages)

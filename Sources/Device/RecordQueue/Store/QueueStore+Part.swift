@@ -43,7 +43,10 @@ extension QueueStore {
         if gaps.count == ledger.gaps.count {
             let dueTime = queueClock.time - hold.queueMicroseconds
             let rows = try connection.cached(
-                "SELECT number, queue_time, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?"
+                """
+                SELECT number, queue_time, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? \
+                AND ? ORDER BY number LIMIT ?
+                """
             )
             try rows.bind(position + 1, ledger.last, maximumRecords)
             defer { rows.reset() }
@@ -111,7 +114,10 @@ extension QueueStore {
     private func confirmedLink(above front: UInt64, of stream: StreamName) throws -> (UInt64, ChainLink) {
         let ledger = state[stream]
         let rows = try connection.cached(
-            "SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? ORDER BY number"
+            """
+            SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? \
+            ORDER BY number
+            """
         )
         try rows.bind(front + 1, ledger.last)
         defer { rows.reset() }
@@ -135,7 +141,10 @@ extension QueueStore {
         guard answer.mark.addsUp else {
             throw QueueError(
                 .invalid,
-                "the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); not taken over"
+                """
+                the collector's counts for stream \(answer.stream) do not add up to its mark \(answer.mark.number); \
+                not taken over
+                """
             )
         }
         let stream = answer.stream

@@ -19,7 +19,10 @@ extension QueueStore {
     /// The newest of a stream's rows up to a number, as many as the quarantine may hold, oldest first.
     func quarantineRows(through number: UInt64, of table: RecordTable) throws -> [QuarantineRow] {
         let rows = try connection.cached(
-            "SELECT number, kind, wall_time, queue_time, key_id, link, body FROM \(table.name) WHERE number <= ? ORDER BY number DESC LIMIT ?"
+            """
+            SELECT number, kind, wall_time, queue_time, key_id, link, body FROM \(table.name) WHERE number <= ? \
+            ORDER BY number DESC LIMIT ?
+            """
         )
         try rows.bind(number, configuration.quarantineRecords)
         defer { rows.reset() }
@@ -55,7 +58,8 @@ extension QueueStore {
         let trim = try connection.cached(
             """
             DELETE FROM quarantine WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER newest AS position,
-            sum(size) OVER newest AS bytes FROM quarantine WINDOW newest AS (ORDER BY id DESC)) WHERE position > ? OR bytes > ?)
+            sum(size) OVER newest AS bytes FROM quarantine WINDOW newest AS (ORDER BY id DESC)) \
+            WHERE position > ? OR bytes > ?)
             """)
         try trim.bind(configuration.quarantineRecords, configuration.quarantineBytes)
         try trim.run()
@@ -76,8 +80,11 @@ extension QueueStore {
             case .arrived: try connection.cached("DELETE FROM quarantine WHERE stream = ? AND number <= ? AND fate = ?")
             case .notStored, .uncertain:
                 try connection.cached(
-                    "UPDATE quarantine SET fate = \((verdict == .notStored ? QuarantineFate.notStored : .uncertain).sql) "
-                        + "WHERE stream = ? AND number <= ? AND fate = ?")
+                    """
+                    UPDATE quarantine SET fate = \
+                    \((verdict == .notStored ? QuarantineFate.notStored : .uncertain).sql) WHERE stream = ? \
+                    AND number <= ? AND fate = ?
+                    """)
             }
         try statement.bind(stream.rawValue, number, QuarantineFate.open.rawValue)
         try statement.run()
@@ -176,8 +183,10 @@ extension QueueStore {
         case .evict:
             throw QueueError(
                 .capReached,
-                "\(path) is full: there is no room for \(records) quarantined records (\(bytes) bytes). They stay quarantined. Try again when "
-                    + "the waiting records have been sent.")
+                """
+                \(path) is full: there is no room for \(records) quarantined records (\(bytes) bytes). They stay \
+                quarantined. Try again when the waiting records have been sent.
+                """)
         }
     }
 }

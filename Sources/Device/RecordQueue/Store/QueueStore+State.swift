@@ -8,7 +8,8 @@ extension QueueStore {
     func load() throws -> QueueState {
         let meta = try connection.cached(
             """
-            SELECT queue_time, wall_time, boot_id, since_boot, divergence, diverged_stream, diverged_wall_time, collector,
+            SELECT queue_time, wall_time, boot_id, since_boot, divergence, diverged_stream, diverged_wall_time, \
+            collector,
             organization, device, quarantine_queue_time, divergence_budget_whole_at FROM meta WHERE id = 1
             """)
         guard try meta.step() else { throw corrupt("table meta has no row") }
@@ -91,7 +92,8 @@ extension QueueStore {
     private func updateMeta(_ state: QueueState) throws {
         let statement = try connection.cached(
             """
-            UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, divergence = ?, diverged_stream = ?,
+            UPDATE meta SET queue_time = ?, wall_time = ?, boot_id = ?, since_boot = ?, divergence = ?, \
+            diverged_stream = ?,
             diverged_wall_time = ?, collector = ?, organization = ?, device = ?, quarantine_queue_time = ?,
             divergence_budget_whole_at = ? WHERE id = 1
             """)
@@ -134,7 +136,9 @@ extension QueueStore {
 
     private func loadEpochs() throws -> [SalvageRow.Epoch] {
         let statement = try connection.cached(
-            "SELECT ordinal, id, reason, phase, ended_wall_time, cause, file, salvaged, lost FROM epoch ORDER BY ordinal"
+            """
+            SELECT ordinal, id, reason, phase, ended_wall_time, cause, file, salvaged, lost FROM epoch ORDER BY ordinal
+            """
         )
         defer { statement.reset() }
         var rows: [SalvageRow.Epoch] = []
@@ -142,7 +146,7 @@ extension QueueStore {
             let row = statement.row
             let ordinal = try row.int64("ordinal")
             guard let id = EpochID(try row.data("id")), ChainCode.ordinals.contains(ordinal) else {
-                throw corrupt("the note of epoch \(ordinal) is damaged")
+                throw corrupt("the entry of epoch \(ordinal) is damaged")
             }
             var epoch = SalvageRow.Epoch(
                 ordinal: ordinal, id: id, end: try row.optionalState("reason"),
@@ -197,7 +201,8 @@ extension QueueStore {
     private func loadLedger(_ chain: ChainCode) throws -> StreamLedger {
         let statement = try connection.cached(
             """
-            SELECT last_number, last_link, last_queue_time, rows, bytes, mark_number, mark_link, stored, lost_at_collector,
+            SELECT last_number, last_link, last_queue_time, rows, bytes, mark_number, mark_link, stored, \
+            lost_at_collector,
             close_matched, close_bound, close_unknown FROM ledger WHERE chain = ?
             """)
         try statement.bind(chain.rawValue, at: 1)
@@ -262,8 +267,10 @@ extension QueueStore {
             former == nil
                 ? "INSERT INTO ledger VALUES (?13, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
                 : """
-                UPDATE ledger SET last_number = ?1, last_link = ?2, last_queue_time = ?3, rows = ?4, bytes = ?5, mark_number = ?6,
-                mark_link = ?7, stored = ?8, lost_at_collector = ?9, close_matched = ?10, close_bound = ?11, close_unknown = ?12
+                UPDATE ledger SET last_number = ?1, last_link = ?2, last_queue_time = ?3, rows = ?4, bytes = ?5, \
+                mark_number = ?6,
+                mark_link = ?7, stored = ?8, lost_at_collector = ?9, close_matched = ?10, close_bound = ?11, \
+                close_unknown = ?12
                 WHERE chain = ?13
                 """)
         try statement.bind(

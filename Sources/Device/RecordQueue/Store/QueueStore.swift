@@ -1,3 +1,4 @@
+import DeviceTunables
 import Logging
 import SQLite
 import WireModel
@@ -106,7 +107,7 @@ final class QueueStore {
                 value = try write()
                 isCommitDue = true
             }
-            if let bytes, mayDefer, deferredBytes + bytes <= QueueFile.deferredBytes {
+            if let bytes, mayDefer, deferredBytes + bytes <= Tunables.Queue.deferredBytes {
                 deferredBytes += bytes
                 state = next
             } else {
@@ -187,7 +188,7 @@ final class QueueStore {
 
     /// Moves the WAL into the file when it is large enough. A failure is no error; the next commit tries again.
     func checkpointIfDue() {
-        if !isCommitDue, connection.pagesWritten - pagesAtCheckpoint >= QueueFile.checkpointPages { checkpoint() }
+        if !isCommitDue, connection.pagesWritten - pagesAtCheckpoint >= Tunables.Queue.checkpointPages { checkpoint() }
     }
 
     func checkpoint() {
@@ -205,7 +206,7 @@ final class QueueStore {
 
     /// Makes room in the WAL for a large transaction, if needed.
     func checkpointBefore(removing bytes: UInt64) {
-        if bytes > UInt64(QueueFile.transactionBytes), connection.pagesWritten > pagesAtCheckpoint { checkpoint() }
+        if bytes > UInt64(Tunables.Queue.transactionBytes), connection.pagesWritten > pagesAtCheckpoint { checkpoint() }
     }
 
     func corrupt(_ finding: String) -> QueueError { .corrupt(path, finding) }

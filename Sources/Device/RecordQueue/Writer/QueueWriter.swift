@@ -1,3 +1,4 @@
+import DeviceTunables
 import Dispatch
 import Logging
 import Synchronization
@@ -110,7 +111,7 @@ final class QueueWriter: @unchecked Sendable {
                 waiter.resume(returning: result)
                 store?.checkpointIfDue()
                 if store?.isCommitDue == true {
-                    settling.schedule(deadline: .now() + QueueFile.settleTime, leeway: .seconds(10))
+                    settling.schedule(deadline: .now() + .seconds(Tunables.Queue.settleSeconds), leeway: .seconds(10))
                 }
             }
         }
@@ -226,7 +227,7 @@ final class QueueWriter: @unchecked Sendable {
         var rest = taken.entries[...]
         var unnumbered = taken.unnumbered
         while !rest.isEmpty || !unnumbered.isEmpty {
-            let chunk = rest.prefix(fittingBytes: transactionBytes, records: QueueFile.transactionRecords)
+            let chunk = rest.prefix(fittingBytes: transactionBytes, records: Tunables.Queue.transactionRecords)
             do {
                 guard let store else { throw QueueError.closed }
                 try commit(Array(chunk), unnumbered: unnumbered, into: store)
@@ -297,8 +298,10 @@ extension AppendOutcome {
             .failure(
                 QueueError(
                     .capReached,
-                    "the queue is at its cap and holds nothing less important than stream \(record.stream); the record was dropped and "
-                        + "counted. Raise the cap, or let the queue drain."))
+                    """
+                    the queue is at its cap and holds nothing less important than stream \(record.stream); the record \
+                    was dropped and counted. Raise the cap, or let the queue drain.
+                    """))
         }
     }
 }

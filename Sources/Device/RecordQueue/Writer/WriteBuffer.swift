@@ -45,7 +45,10 @@ struct WriteBuffer {
             unnumbered[record.stream, default: [:]][.tooLarge, default: 0] += 1
             throw QueueError(
                 .tooLarge,
-                "a record of \(record.byteCount) bytes; at most \(WireLimits.recordBytes) are allowed. Send less in one record."
+                """
+                a record of \(record.byteCount) bytes; at most \(WireLimits.recordBytes) are allowed. Send less in one \
+                record.
+                """
             )
         }
         guard bytes + record.byteCount <= capacity else {

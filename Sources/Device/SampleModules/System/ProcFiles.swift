@@ -1,3 +1,5 @@
+import WireModel
+
 /// `/proc/meminfo`, in bytes.
 struct MemInfo: Equatable {
     static let path = "/proc/meminfo"
@@ -42,6 +44,23 @@ struct MemInfo: Equatable {
         guard let count = scanner.number(), scanner.consume(" kB"), scanner.isAtEnd else { return nil }
         let (bytes, overflow) = count.multipliedReportingOverflow(by: 1_024)
         return overflow ? nil : bytes
+    }
+}
+
+extension WireMemory {
+    /// `nil` if the file does not say how much memory the machine has.
+    init?(_ info: MemInfo) {
+        guard let total = info.total else { return nil }
+        self.init()
+        self.total = total
+        if let available = info.available { self.available = available }
+        if let free = info.free { self.free = free }
+        if let buffers = info.buffers { self.buffers = buffers }
+        if let cached = info.cached { self.cached = cached }
+        if let dirty = info.dirty { self.dirty = dirty }
+        if let slab = info.slab { self.slab = slab }
+        if let swapTotal = info.swapTotal { self.swapTotal = swapTotal }
+        if let swapFree = info.swapFree { self.swapFree = swapFree }
     }
 }
 

@@ -154,22 +154,10 @@ package struct SystemModule: SampleModule {
     }
 
     private mutating func addMemory(to sample: inout WireSystemSample) {
-        let info = reader.parse(MemInfo.path, maximumBytes: Self.smallFile, keepOpen: true) { bytes in
-            let info = MemInfo(bytes)
-            return info.total == nil ? nil : info
+        let memory = reader.parse(MemInfo.path, maximumBytes: Self.smallFile, keepOpen: true) {
+            WireMemory(MemInfo($0))
         }
-        guard let info, let total = info.total else { return }
-        var memory = WireMemory()
-        memory.total = total
-        if let available = info.available { memory.available = available }
-        if let free = info.free { memory.free = free }
-        if let buffers = info.buffers { memory.buffers = buffers }
-        if let cached = info.cached { memory.cached = cached }
-        if let dirty = info.dirty { memory.dirty = dirty }
-        if let slab = info.slab { memory.slab = slab }
-        if let swapTotal = info.swapTotal { memory.swapTotal = swapTotal }
-        if let swapFree = info.swapFree { memory.swapFree = swapFree }
-        sample.memory = memory
+        if let memory { sample.memory = memory }
     }
 
     private mutating func addSlow(to sample: inout WireSystemSample, discovers: Bool, now: UInt64) {

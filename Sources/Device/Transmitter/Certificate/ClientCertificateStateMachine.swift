@@ -1,3 +1,4 @@
+import DeviceTunables
 import WireModel
 
 /// Decides whether the device shows its client certificate, and when it asks for another. Pure. Wall times are
@@ -87,8 +88,6 @@ struct CredentialRenewal: Equatable, Sendable {
         case renew
     }
 
-    /// Time from a failure to the next attempt, in microseconds.
-    private static let pause: UInt64 = 3600 * 1_000_000
     /// Devices that were enrolled on the same day must not renew on the same day. Each device renews earlier by its own
     /// share of the last tenth.
     private static let spread = 10
@@ -105,7 +104,7 @@ struct CredentialRenewal: Equatable, Sendable {
         return now >= notBefore && age >= Self.age(of: enrollment.deviceID, lifetime: lifetime) ? .renew : .wait
     }
 
-    mutating func failed(now: UInt64) { notBefore = now &+ Self.pause }
+    mutating func failed(now: UInt64) { notBefore = now &+ Tunables.Retry.credentialMicroseconds }
 
     /// The age at which this device renews its credential, in microseconds.
     static func age(of device: DeviceID, lifetime: Duration) -> Int64 {

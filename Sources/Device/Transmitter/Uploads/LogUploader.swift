@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import Logging
 import WireModel
@@ -16,11 +17,6 @@ package actor LogUploader {
         /// An upload came further, waits for something else, or ended.
         case changed(LogUpload)
     }
-
-    /// How often closed gates are checked while something waits.
-    package static let gateLook = Duration.seconds(60)
-    /// The longest wait. Waits are measured by a clock that suspend stops.
-    private static let greatestPause = Duration.seconds(3600)
 
     private let transmitter: Transmitter
     private let source: any UploadSource
@@ -91,14 +87,14 @@ package actor LogUploader {
             let before = machine
             if machine.expire(now: time) { reportDifferences(from: before) }
             guard let step = machine.next(now: time) else {
-                return machine.dueAt.map { min(.microseconds(max(1000, $0 - time)), Self.greatestPause) }
-                    ?? Self.greatestPause
+                return machine.dueAt.map { min(.microseconds(max(1000, $0 - time)), Tunables.Uploads.longestPause) }
+                    ?? Tunables.Uploads.longestPause
             }
             if case .closed(let reason) = await transmitter.logGate() {
                 let before = machine
                 machine.waits(for: "\(reason)")
                 reportDifferences(from: before)
-                return Self.gateLook
+                return Tunables.Transmission.gateLook
             }
             await perform(step)
         }

@@ -1,3 +1,4 @@
+import DeviceTunables
 import FoundationEssentials
 import WireModel
 
@@ -24,22 +25,11 @@ package struct UploadStateMachine: Sendable {
         var request: Request
     }
 
-    /// The most open uploads; more are refused.
-    package static let maximumOpen = 64
-    /// The most ended uploads that are remembered.
-    static let maximumEnded = 32
-    /// An upload that has not ended by this age fails. The collector forgets it too.
-    static let greatestAge: Int64 = 7 * 86_400 * 1_000_000
-    /// How often the collector may lack stored chunks at an upload's end.
-    static let maximumIncompletes = 3
-
     private(set) var uploads: [LogUpload]
     private let policy = RetryPolicy()
-    /// The waits of an upload that the collector has no room for. Nobody informs a device that a quota was raised, so
-    /// it asks again within six minutes, whatever the collector asks for. One request of one upload costs little.
-    private static let roomPolicy = RetryPolicy(cap: .seconds(60), greatestRetryAfter: .seconds(300))
-    /// The least wait for room where the answer does not say when.
-    private static let roomPause = Duration.seconds(60)
+    /// The waits of an upload that the collector has no room for.
+    private static let roomPolicy = RetryPolicy(
+        cap: Tunables.Uploads.longestRoomWindow, greatestRetryAfter: Tunables.Uploads.longestRoomRetryAfter)
     private var recordsAcknowledged: UInt64 = 0
     private var failures = 0
     /// Uploads of which a request was refused.
@@ -81,7 +71,7 @@ package struct UploadStateMachine: Sendable {
     /// - Returns: `false` if too many are open.
     mutating func add(_ upload: LogUpload) -> Bool {
         if self[upload.id] != nil { return true }
-        guard uploads.count(where: { !$0.phase.isFinal }) < Self.maximumOpen else { return false }
+        guard uploads.count(where: { !$0.phase.isFinal }) < Tunables.Uploads.maximumOpen else { return false }
         uploads.append(upload)
         return true
     }
@@ -121,7 +111,7 @@ package struct UploadStateMachine: Sendable {
     /// Ends uploads that are too old.
     /// - Returns: whether there were any.
     mutating func expire(now: Int64) -> Bool {
-        let old = uploads.filter { !$0.phase.isFinal && now - $0.accepted >= Self.greatestAge }
+        let old = uploads.filter { !$0.phase.isFinal && now - $0.accepted >= Tunables.Uploads.greatestAgeMicroseconds }
         for upload in old { end(upload.id, .failed, "not complete after seven days: \(upload.detail)") }
         return !old.isEmpty
     }
@@ -179,7 +169,8 @@ package struct UploadStateMachine: Sendable {
             guard step.request != .announce else { return backOff(after: policy.cap, now: now, roll: roll) }
             putOffAlone(step.upload, why, policy, after: nil, now: now, roll: roll)
         case .full(let after, let why):
-            putOffAlone(step.upload, why, Self.roomPolicy, after: after ?? Self.roomPause, now: now, roll: roll)
+            putOffAlone(
+                step.upload, why, Self.roomPolicy, after: after ?? Tunables.Uploads.roomPause, now: now, roll: roll)
         case .retry(let after, let why), .failing(let after, let why):
             putOff(step.upload, why, after: after, now: now, roll: roll)
         case .unreachable(let why): putOff(step.upload, why, after: nil, now: now, roll: roll)
@@ -227,7 +218,7 @@ package struct UploadStateMachine: Sendable {
             // A collector that loses stored chunks does not get them again for ever.
             let count = (incompletes[step.upload] ?? 0) + 1
             incompletes[step.upload] = count
-            guard count < Self.maximumIncompletes else {
+            guard count < Tunables.Uploads.maximumIncompletes else {
                 return end(step.upload, .failed, "the collector repeatedly asks for chunks that it has stored")
             }
             change(step.upload) { upload in
@@ -288,7 +279,7 @@ package struct UploadStateMachine: Sendable {
             upload.missing = []
         }
         let ended = uploads.filter(\.phase.isFinal)
-        let forgotten = Set(ended.dropLast(Self.maximumEnded).map(\.id))
+        let forgotten = Set(ended.dropLast(Tunables.Uploads.maximumEnded).map(\.id))
         uploads.removeAll { forgotten.contains($0.id) }
     }
 

@@ -23,8 +23,11 @@ package struct SampleLog: Sendable {
         /// The line as on disk, with its end.
         package func text(_ number: LogNumber) -> [UInt8] {
             Array(
-                "\(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\(metadata.isEmpty ? "" : "\t")\(metadata)\n"
-                    .utf8)
+                """
+                \(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \
+                \(message)\(metadata.isEmpty ? "" : "\t")\(metadata)\n
+                """
+                .utf8)
         }
 
         /// A line of exactly that many bytes with its end.

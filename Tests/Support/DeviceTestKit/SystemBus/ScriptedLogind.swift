@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestKit
 
 /// logind on a private bus, as far as an agent asks it: the active session of seat0, delay inhibitors, and signals that
 /// the test sends.
@@ -30,6 +31,8 @@ package final class ScriptedLogind: Sendable {
 
     private final class Machine: Sendable {
         let state = Mutex(State())
+        /// Counts the inhibitors ever given.
+        let given = Watched(0)
 
         deinit { for descriptor in state.withLock({ $0.inhibitors }) { close(descriptor) } }
     }
@@ -42,7 +45,11 @@ package final class ScriptedLogind: Sendable {
             $0.session = session
             $0.refusesInhibitors = refusesInhibitors
         }
-        service = try ScriptedBusService(Self.interface, on: bus) { [machine] in Self.answer($0, machine) }
+        service = try ScriptedBusService(Self.interface, on: bus) { [machine] call in
+            let answer = Self.answer(call, machine)
+            if call.member == "Inhibit", case .values = answer { machine.given.change { $0 += 1 } }
+            return answer
+        }
     }
 
     private static func answer(_ call: ScriptedBusService.Call, _ machine: Machine) -> ScriptedBusService.Answer {
@@ -77,6 +84,22 @@ package final class ScriptedLogind: Sendable {
                 return poll(&look, 1, 0) == 0
             }
         }
+    }
+
+    /// Returns once one inhibitor is held.
+    package func untilHeld() async throws { try await machine.given.untilCounted { heldInhibitors == 1 } }
+
+    /// Waits until no inhibitor is held any more.
+    /// - Returns: `false` if one still is after a minute.
+    package func areReleased() async -> Bool {
+        let inhibitors = machine.state.withLock { $0.inhibitors }
+        await BlockingCall.run {
+            for descriptor in inhibitors {
+                var look = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                while poll(&look, 1, 60_000) < 0 {}
+            }
+        }
+        return heldInhibitors == 0
     }
 
     /// The arguments of each request for an inhibitor.

@@ -10,24 +10,24 @@ import WireModel
 /// that needs no change is returned without a copy.
 ///
 /// A value; safe from any thread. It costs one walk over the bytes, and one HMAC per hashed field.
-struct PrivacyFilter: Sendable {
-    let policy: PrivacyPolicy
+package struct PrivacyFilter: Sendable {
+    package let policy: PrivacyPolicy
     private let hasher: PrivacyHasher?
 
     /// - Parameter key: the organization's key (`Profile.privacy_key`). Equal values have equal hashes on all its
     ///   devices and nowhere else. If empty, values that would be hashed are dropped.
-    init(policy: PrivacyPolicy, key: Data) {
+    package init(policy: PrivacyPolicy, key: Data) {
         self.policy = policy
         hasher = key.isEmpty ? nil : PrivacyHasher(key: key)
     }
 
-    func filtered(_ body: Data, kind: WireRecordKind) -> Data {
+    package func filtered(_ body: Data, kind: WireRecordKind) -> Data {
         guard let message = FieldClasses.body(of: kind) else { return Data() }
         return filtered(body, as: message)
     }
 
     /// The enrollment request after filtering, because its names are personal too.
-    func filtered(_ request: WireEnrollRequest) -> WireEnrollRequest {
+    package func filtered(_ request: WireEnrollRequest) -> WireEnrollRequest {
         let bytes = filtered(request.encoded, as: FieldClasses.enrollRequest)
         // Filtering one of our messages yields a valid message. If it did not, nothing may be sent.
         return (try? WireEnrollRequest.decode(bytes)) ?? WireEnrollRequest()

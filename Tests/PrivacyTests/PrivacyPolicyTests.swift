@@ -1,7 +1,7 @@
 import Testing
 import WireModel
 
-@testable import DataSampler
+@testable import Privacy
 
 @Suite struct PrivacyPolicyTests {
     @Test func `Network names and positions are dropped and the rest sent, unless somebody says otherwise`() {

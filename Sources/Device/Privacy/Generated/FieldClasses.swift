@@ -9,7 +9,8 @@ enum FieldClasses {
     /// Messages that leave the device unfiltered, with all messages inside them.
     static let requests = [
         record, batchRequest, closeRequest, enrollRequest, rotateRequest, setDoNotDisturb, uploadManifest,
-        completeUpload]
+        completeUpload,
+    ]
 
     /// The message in the body of a record of this kind; `nil` for kinds that this version does not make.
     static func body(of kind: WireRecordKind) -> MessageFields? {
@@ -107,7 +108,9 @@ enum FieldClasses {
 
     static let selfCost = MessageFields(
         "SelfCost",
-        .technical(1, "cpu_time_microseconds", "resident_bytes", "written_bytes", "open_files", "uptime_microseconds", "sent_bytes", "queue_written_bytes", "records_made", "records_lost"),
+        .technical(
+            1, "cpu_time_microseconds", "resident_bytes", "written_bytes", "open_files", "uptime_microseconds",
+            "sent_bytes", "queue_written_bytes", "records_made", "records_lost"),
         .message(10, "slowdown", slowdown))
 
     static let ruleResult = MessageFields("RuleResult", .technical(1, "rule", "state", "actual", "expected", "action"))
@@ -122,7 +125,8 @@ enum FieldClasses {
         .technical(18, "do_not_disturb"), .message(19, "location", location, .position), .message(20, "power", power),
         .technical(21, "network", "profile_revision", "next_beacon_seconds"), .message(24, "queue", streamStatus),
         .message(25, "self", selfCost), .message(26, "rules", ruleResult),
-        .technical(27, "process_start_time", "model", "uptime_seconds", "beacon_sequence", "consent", "metered", "roaming"),
+        .technical(
+            27, "process_start_time", "model", "uptime_seconds", "beacon_sequence", "consent", "metered", "roaming"),
         .message(34, "slowdown", slowdown), .technical(35, "telemetry_disabled", "modules", "profile_findings"))
 
     static let systemIdentity = MessageFields(
@@ -190,11 +194,15 @@ enum FieldClasses {
 
     static let analyticsSample = MessageFields(
         "AnalyticsSample",
-        .technical(1, "launches", "sessions", "use_microseconds", "events_recorded", "events_sent", "events_held", "events_dropped", "interval_microseconds"))
+        .technical(
+            1, "launches", "sessions", "use_microseconds", "events_recorded", "events_sent", "events_held",
+            "events_dropped", "interval_microseconds"))
 
     static let interfaceCounters = MessageFields(
         "InterfaceCounters",
-        .technical(1, "received_bytes", "sent_bytes", "received_packets", "sent_packets", "received_errors", "sent_errors", "received_drops", "sent_drops"))
+        .technical(
+            1, "received_bytes", "sent_bytes", "received_packets", "sent_packets", "received_errors", "sent_errors",
+            "received_drops", "sent_drops"))
 
     static let networkClassData = MessageFields(
         "NetworkClassData", .technical(1, "class"), .message(2, "delta", interfaceCounters),
@@ -207,7 +215,9 @@ enum FieldClasses {
     static let networkDataSample = MessageFields(
         "NetworkDataSample", .technical(1, "interval_microseconds"), .message(2, "classes", networkClassData),
         .message(3, "interfaces", interfaceData),
-        .technical(4, "tcp_active_opens", "tcp_passive_opens", "tcp_resets_sent", "tcp_resets_received", "tcp_retransmits", "tcp_established", "udp_errors", "sockets_in_use", "roaming"))
+        .technical(
+            4, "tcp_active_opens", "tcp_passive_opens", "tcp_resets_sent", "tcp_resets_received", "tcp_retransmits",
+            "tcp_established", "udp_errors", "sockets_in_use", "roaming"))
 
     static let interfaceAddress = MessageFields(
         "InterfaceAddress", .personal(1, "address", .ipAddress, .ipAddress), .technical(2, "prefix_length", "scope"))
@@ -225,7 +235,10 @@ enum FieldClasses {
     static let wlanInterface = MessageFields(
         "WLANInterface", .personal(1, "name", .mac, .interfaceName), .personal(2, "ssid", .ssid, .text),
         .personal(3, "bssid", .bssid, .macAddress),
-        .technical(4, "frequency_megahertz", "channel", "width_megahertz", "signal_decibel_milliwatts", "noise_decibel_milliwatts", "transmit_rate_kilobits", "receive_rate_kilobits", "transmit_retries", "transmit_failures", "beacon_losses", "connected_seconds", "security"))
+        .technical(
+            4, "frequency_megahertz", "channel", "width_megahertz", "signal_decibel_milliwatts",
+            "noise_decibel_milliwatts", "transmit_rate_kilobits", "receive_rate_kilobits", "transmit_retries",
+            "transmit_failures", "beacon_losses", "connected_seconds", "security"))
 
     static let wlanSample = MessageFields("WLANSample", .message(1, "interfaces", wlanInterface))
 

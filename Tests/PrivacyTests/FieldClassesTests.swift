@@ -2,7 +2,7 @@ import SwiftProtobuf
 import Testing
 import WireModel
 
-@testable import DataSampler
+@testable import Privacy
 
 /// Tools/wire/tests.py checks that no field is without a class. These tests check what the tables say of the messages
 /// that the device makes.

@@ -3,7 +3,7 @@ import SwiftProtobuf
 import Testing
 import WireModel
 
-@testable import DataSampler
+@testable import Privacy
 
 @Suite struct PrivacyFilterTests {
     static let key = Data(repeating: 7, count: 32)

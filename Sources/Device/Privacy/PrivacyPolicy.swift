@@ -1,12 +1,12 @@
 import WireModel
 
 /// The action for each privacy class. Technical fields are always sent, because there is no record without them.
-struct PrivacyPolicy: Equatable, Sendable {
+package struct PrivacyPolicy: Equatable, Sendable {
     private var actions: [FieldClass: PrivacyAction]
 
-    init() { actions = Dictionary(uniqueKeysWithValues: FieldClass.allCases.map { ($0, $0.defaultAction) }) }
+    package init() { actions = Dictionary(uniqueKeysWithValues: FieldClass.allCases.map { ($0, $0.defaultAction) }) }
 
-    subscript(_ fieldClass: FieldClass) -> PrivacyAction {
+    package subscript(_ fieldClass: FieldClass) -> PrivacyAction {
         // `init` gives every class an entry.
         actions[fieldClass] ?? .drop
     }
@@ -17,7 +17,7 @@ struct PrivacyPolicy: Equatable, Sendable {
     ///   - local: from code, file, flags and environment. It can only tighten, even if the profile decides nothing yet.
     ///   - profile: class names and actions as received. Unknown names are ignored, because they have no fields here.
     ///     `unspecified` decides nothing. `nil`: there is no profile yet.
-    static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction]?)
+    package static func resolve(local: [FieldClass: PrivacyAction], profile: [String: WirePrivacyAction]?)
         -> PrivacyPolicy
     {
         var policy = PrivacyPolicy()
@@ -34,7 +34,7 @@ struct PrivacyPolicy: Equatable, Sendable {
 ///
 /// The order follows what remains. A hash still shows that two values are equal. A coarse value is shared by many and
 /// identifies none. A dropped value is gone. The numbers in telemetry.proto have the same order.
-enum PrivacyAction: String, CaseIterable, Comparable, Sendable {
+package enum PrivacyAction: String, CaseIterable, Comparable, Sendable {
     case send
     case hash
     case coarsen
@@ -61,7 +61,7 @@ enum PrivacyAction: String, CaseIterable, Comparable, Sendable {
         }
     }
 
-    static func < (left: Self, right: Self) -> Bool { left.strictness < right.strictness }
+    package static func < (left: Self, right: Self) -> Bool { left.strictness < right.strictness }
 }
 
 extension FieldClass {
