@@ -125,12 +125,20 @@ let package = Package(
             ["TelemetryBasics", "WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
 
         // Device, in flow order.
+        // The values somebody may tune, for all of these.
+        target("DeviceTunables", in: .device, []),
         target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
-        target("RecordQueue", in: .device, ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
-        target("LogStore", in: .device, ["TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target(
-            "Transmitter", in: .device, ["TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
+            "RecordQueue", in: .device,
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+        target(
+            "LogStore", in: .device,
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
+        target(
+            "Transmitter", in: .device,
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
+        target("Privacy", in: .device, ["WireModel", crypto]),
         target(
             "HTTPTransport", in: .device,
             [
@@ -140,7 +148,8 @@ let package = Package(
         target(
             "DataSampler", in: .device,
             [
-                "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore", "Transmitter",
+                "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
+                "Transmitter", "Privacy",
                 "HTTPConnection",
                 "HTTPTransport", crypto,
                 lifecycle, logging, metrics,
@@ -177,27 +186,54 @@ let package = Package(
 
         // Collector, in flow order.
         target("JSON", in: .collector, []),
-        target("CollectorAPI", in: .collector, ["WireModel"]),
+        target("CollectorAPI", in: .collector, ["WireModel", "JSON"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("RecordViews", in: .collector, ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
-        target("PostgreSQL", in: .collector, ["TelemetryBasics", "CLibPQ", logging]),
-        target("CollectorStore", in: .collector, ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
+        // The values somebody may tune, for all targets of the collector.
+        target("CollectorTunables", in: .collector, []),
+        target("PostgreSQL", in: .collector, ["CollectorTunables", "TelemetryBasics", "CLibPQ", logging]),
+        // The port of record stores, with its values. It knows no engine.
+        target("RecordStore", in: .collector, ["TelemetryBasics", "WireModel", crypto]),
+        target(
+            "Registry", in: .collector,
+            [
+                "CollectorTunables", "TelemetryBasics", "WireModel", "CollectorAPI", "SQLite", "RecordStore", crypto,
+                logging,
+            ]),
+        target(
+            "LogArchive", in: .collector,
+            ["CollectorTunables", "TelemetryBasics", "WireModel", "Gzip", "RecordStore", "Registry", crypto, logging]),
+        // Keeps the marks of removed files in the registry's file, so it knows that.
+        target(
+            "SQLiteRecordStore", in: .collector,
+            ["CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", "Registry", logging]),
+        // What needs several of these rooms.
+        target(
+            "CollectorMaintenance", in: .collector,
+            [
+                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "RecordStore",
+                "Registry", "LogArchive",
+                "SQLiteRecordStore",
+                crypto, logging,
+            ]),
         target(
             "ClusterRegistry", in: .collector,
-            ["TelemetryBasics", "CollectorStore", "PostgreSQL", "WireModel", logging]),
+            ["CollectorTunables", "TelemetryBasics", "RecordStore", "Registry", "PostgreSQL", "WireModel", logging]),
         target(
             "ObjectStorage", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "HTTPConnection", "CollectorStore", asyncHTTPClient, nioCore, nioPosix,
-                crypto,
+                "TelemetryBasics", "WireModel", "HTTPConnection", "RecordStore", "LogArchive", asyncHTTPClient, nioCore,
+                nioPosix, crypto,
             ]),
         target(
-            "Console", in: .collector, ["TelemetryBasics", "WireModel", "Gzip", "JSON", mustache], exclude: ["Assets"]),
+            "Console", in: .collector, ["TelemetryBasics", "WireModel", "CollectorAPI", "Gzip", "JSON", mustache],
+            exclude: ["Assets"]),
         target(
             "Collector", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog", "RecordViews",
-                "CollectorStore", "Gzip",
+                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog",
+                "RecordViews",
+                "RecordStore", "Registry", "LogArchive", "Gzip",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS, nioCore, nioPosix,
@@ -208,13 +244,15 @@ let package = Package(
         target(
             "ClickHouse", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore, nioHTTP1, nioPosix,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore,
+                nioHTTP1, nioPosix,
                 logging,
             ]),
         target(
             "ClusterStore", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL",
+                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "MetricCatalog", "RecordViews",
+                "RecordStore", "PostgreSQL",
                 "ClickHouse",
                 logging,
             ],
@@ -223,13 +261,17 @@ let package = Package(
         // Moves a data directory into a cluster; only its command uses it.
         target(
             "ClusterMove", in: .collector,
-            ["TelemetryBasics", "WireModel", "CollectorStore", "ClusterStore", "ClusterRegistry", logging]),
+            [
+                "TelemetryBasics", "WireModel", "RecordStore", "Registry", "LogArchive", "CollectorMaintenance",
+                "ClusterStore", "ClusterRegistry", logging,
+            ]),
         target(
             "CollectorCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console", "CollectorAPI",
-                "CollectorStore", "ClusterStore", "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL",
-                "ClickHouse",
+                "CollectorTunables", "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console",
+                "CollectorAPI",
+                "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
+                "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL", "ClickHouse",
                 "WireModel",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
@@ -237,7 +279,7 @@ let package = Package(
                 yams, nioCore, nioPosix, lifecycle, unixSignals, logging,
             ]),
         program("ws1collector", "CollectorCommands"),
-        // A tool for tests of a collector. It is no product, so nobody ships it.
+        // A tool for tests of a collector. It is not among the products, and Tools/build-release does not build it.
         target(
             "FleetSimulator", in: .collector,
             [
@@ -257,14 +299,30 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "StoreTestKit",
-            dependencies: ["TestKit", "DeviceTestKit", "WireModel", "Gzip", "Transmitter", "CollectorStore"],
+            dependencies: [
+                "TestKit", "DeviceTestKit", "WireModel", "SQLite", "Gzip", "Transmitter", "RecordStore", logging,
+            ],
             path: "Tests/Support/StoreTestKit", swiftSettings: settings),
+        .target(
+            name: "LogArchiveTestKit", dependencies: ["TestKit", "WireModel", "RecordStore", "LogArchive"],
+            path: "Tests/Support/LogArchiveTestKit", swiftSettings: settings),
+        .target(
+            name: "RegistryTestKit",
+            dependencies: [
+                "TestKit", "StoreTestKit", "PostgresTestKit", "TelemetryBasics", "WireModel", "Gzip", "RecordStore",
+                "Registry", "LogArchive", "ClusterRegistry", "PostgreSQL", crypto, logging,
+            ],
+            path: "Tests/Support/RegistryTestKit", swiftSettings: settings),
+        .target(
+            name: "SQLiteStoreTestKit",
+            dependencies: ["TestKit", "StoreTestKit", "RecordStore", "SQLiteRecordStore", "CollectorMaintenance"],
+            path: "Tests/Support/SQLiteStoreTestKit", swiftSettings: settings),
         // Not shipped; Tools/checks/costs runs it.
         .executableTarget(
             name: "cost-probe",
             dependencies: [
-                "DeviceTestKit", "StoreTestKit", "CollectorStore", "LogStore", "RecordQueue", "SampleModules",
-                "WireModel", logging,
+                "DeviceTestKit", "StoreTestKit", "SQLiteRecordStore", "LogStore", "RecordQueue",
+                "SampleModules", "WireModel", logging,
             ],
             path: "Tests/Support/CostProbe", swiftSettings: settings),
         .target(
@@ -282,30 +340,39 @@ let package = Package(
             swiftSettings: settings),
         tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
-        tests("Gzip", []),
+        tests("Gzip", ["TestKit"]),
         tests("SQLite", ["TestKit"]),
         tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),
-        tests("RecordQueue", ["DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+        tests(
+            "RecordQueue",
+            [
+                "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf,
+                logging,
+            ]),
         tests("LogStore", ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests(
             "Transmitter",
-            ["TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "CollectorStore", "Gzip", logging]),
+            [
+                "DeviceTunables", "TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "RecordStore",
+                "Gzip", logging,
+            ]),
         tests("HTTPConnection", ["TestKit"]),
         tests(
             "HTTPTransport",
             ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
+        tests("Privacy", ["WireModel", swiftProtobuf]),
         tests(
             "DataSampler",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit",
+                "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy",
                 "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter",
-                "CollectorStore", swiftProtobuf, logging, metrics,
+                "RecordStore", swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(
             "AWSDK",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit", "DataSampler", "LogStore", "CollectorStore", "Transmitter",
+                "TestKit", "DeviceTestKit", "StoreTestKit", "DataSampler", "LogStore", "RecordStore", "Transmitter",
                 "WireModel", logging,
             ]),
         tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
@@ -325,30 +392,57 @@ let package = Package(
                 "WireModel", "Gzip", "ws1log", crypto, argumentParser,
             ]),
         tests("JSON", ["WireModel"]),
-        tests("Console", ["TelemetryBasics", "JSON"]),
+        tests("Console", ["TestKit", "TelemetryBasics", "WireModel", "CollectorAPI", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
         tests("RecordViews", ["WireModel", "JSON", swiftProtobuf]),
         tests("PostgreSQL", ["TestKit", "PostgresTestKit", logging]),
-        tests("ClusterRegistry", ["CollectorStore", "WireModel", "PostgreSQL", "PostgresTestKit", logging]),
         tests(
-            "CollectorStore",
+            "ClusterRegistry",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit",
-                "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgreSQL", "ClusterRegistry",
-                "PostgresTestKit", crypto, logging,
+                "CollectorAPI", "CollectorTunables", "RecordStore", "Registry", "LogArchive", "WireModel", "PostgreSQL",
+                "PostgresTestKit", logging,
+            ]),
+        tests("RecordStore", ["StoreTestKit", "WireModel"]),
+        tests(
+            "Registry",
+            [
+                "CollectorAPI", "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit",
+                "RegistryTestKit", "WireModel", "SQLite", "RecordStore",
+                "LogArchive",
+            ]),
+        tests(
+            "LogArchive",
+            [
+                "TestKit", "StoreTestKit", "LogArchiveTestKit", "RegistryTestKit", "SQLiteStoreTestKit",
+                "TelemetryBasics", "WireModel", "Gzip", "RecordStore", "Registry", crypto,
+            ]),
+        tests(
+            "SQLiteRecordStore",
+            [
+                "CollectorAPI", "TestKit", "StoreTestKit", "RegistryTestKit", "SQLiteStoreTestKit", "WireModel",
+                "SQLite",
+                "RecordStore", "Registry", "LogArchive", "CollectorMaintenance",
+            ]),
+        tests(
+            "CollectorMaintenance",
+            [
+                "CollectorAPI", "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit", "RegistryTestKit",
+                "SQLiteStoreTestKit", "TelemetryBasics",
+                "WireModel", "SQLite", "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore",
             ]),
         tests(
             "ObjectStorage",
             [
-                "TestKit", "StoreTestKit",
-                "TelemetryBasics", "WireModel", "HTTPTestKit", "CollectorStore", "Gzip", nioPosix,
-                crypto, logging,
+                "TestKit", "LogArchiveTestKit", "HTTPTestKit", "TelemetryBasics", "WireModel", "RecordStore",
+                "Registry",
+                "LogArchive", "Gzip", nioPosix, crypto, logging,
             ]),
         tests(
             "Collector",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit",
-                "TelemetryBasics", "WireModel", "JSON", "Console", "SQLite", "MetricCatalog", "CollectorStore",
+                "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit",
+                "TelemetryBasics", "WireModel", "JSON", "Console", "SQLite", "MetricCatalog", "RecordStore", "Registry",
+                "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
                 "CommandKit",
                 "CollectorCommands",
                 "ws1collector",
@@ -361,38 +455,43 @@ let package = Package(
                 yams, crypto, logging, metrics,
             ]),
         tests(
-            "ClickHouse", ["TestKit", "ClickHouseTestKit", "HTTPConnection", "HTTPTestKit", logging, nioCore, nioHTTP1]),
+            "ClickHouse",
+            ["TestKit", "ClickHouseTestKit", "HTTPConnection", "HTTPTestKit", logging, nioCore, nioHTTP1]),
         tests(
             "ClusterStore",
             [
                 "TestKit", "StoreTestKit",
-                "CollectorStore", "PostgreSQL", "ClickHouse", "WireModel", "PostgresTestKit",
+                "RecordStore", "PostgreSQL", "ClickHouse", "WireModel", "PostgresTestKit",
                 "ClickHouseTestKit", logging,
             ]),
         tests(
             "ClusterMove",
             [
-                "StoreTestKit",
-                "CollectorStore", "ClusterStore", "ClusterRegistry", "ObjectStorage", "PostgreSQL", "ClickHouse",
-                "TelemetryBasics", "WireModel", "SQLite", "Gzip", "PostgresTestKit",
+                "CollectorAPI", "StoreTestKit", "LogArchiveTestKit",
+                "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
+                "ClusterRegistry", "ObjectStorage", "PostgreSQL", "ClickHouse", "TelemetryBasics", "WireModel",
+                "SQLite", "Gzip", "PostgresTestKit",
                 "ClickHouseTestKit",
                 crypto, logging,
             ]),
         tests(
             "FleetSimulator",
-            ["WireModel", "CollectorStore", "Collector", argumentParser, hummingbird, hummingbirdTesting, logging]),
+            [
+                "WireModel", "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
+                "Collector", argumentParser, hummingbird, hummingbirdTesting, logging,
+            ]),
         tests("BrowserTestKit", ["JSON", nioCore, nioPosix, nioHTTP1]),
         .testTarget(
             name: "ExactlyOnceTests",
             dependencies: [
-                "TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "Transmitter", "CollectorStore",
-                logging,
+                "TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "Transmitter", "RecordStore",
+                "SQLiteRecordStore", logging,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "TestKit", "DeviceTestKit", "StoreTestKit",
+                "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit",
                 "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",

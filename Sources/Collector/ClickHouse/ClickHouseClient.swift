@@ -99,8 +99,8 @@ package final class ClickHouseClient: Sendable {
     ) throws(ConnectionSettingsError) -> HTTPClient.Configuration {
         var settings = ConnectionSettings(
             collector: endpoint, certificateAuthorityFile: configuration.caFile)
-        // Each address has been checked.
-        settings.allowsPlaintext = true
+        // Of a proxy on the way, too.
+        settings.allowsPlaintext = configuration.allowsPlaintext
         settings.trustsSystem = false
         settings.keepAlive = keepAlive
         settings.connectTimeout = .seconds(configuration.connectTimeoutSeconds)

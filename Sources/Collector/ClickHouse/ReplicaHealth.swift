@@ -1,3 +1,5 @@
+import CollectorTunables
+
 /// Decides which replicas are asked first. It knows no network and no clock.
 ///
 /// Replicas are asked in the order of the configuration. One that failed is asked last for a pause, which doubles with
@@ -16,9 +18,6 @@ struct ReplicaHealth: Sendable {
     }
 
     private var records: [Record]
-
-    static let firstPause = Duration.seconds(5)
-    static let longestPause = Duration.seconds(60)
 
     init(count: Int) { records = Array(repeating: Record(), count: count) }
 
@@ -57,6 +56,8 @@ struct ReplicaHealth: Sendable {
     }
 
     private func pause(_ failures: Int) -> Duration {
-        min(Self.firstPause * (1 << min(max(failures - 1, 0), 10)), Self.longestPause)
+        min(
+            Tunables.Cluster.firstReplicaPause * (1 << min(max(failures - 1, 0), 10)),
+            Tunables.Cluster.longestReplicaPause)
     }
 }

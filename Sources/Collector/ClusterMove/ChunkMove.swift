@@ -1,5 +1,7 @@
-import CollectorStore
+import CollectorMaintenance
 import FoundationEssentials
+import LogArchive
+import RecordStore
 import TelemetryBasics
 
 /// Puts the stored chunks of a data directory into a bucket, under the paths that their rows have.

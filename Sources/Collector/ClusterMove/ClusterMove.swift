@@ -1,8 +1,12 @@
 import ClusterRegistry
 import ClusterStore
-import CollectorStore
+import CollectorMaintenance
 import FoundationEssentials
+import LogArchive
 import Logging
+import RecordStore
+import Registry
+import TelemetryBasics
 import WireModel
 
 /// Moves a data directory into an empty cluster: registry, records with their marks, and chunks of logs. Devices notice
@@ -188,8 +192,8 @@ package struct ClusterMove: Sendable {
         let count = found.findingCount
         throw StoreError(
             .corrupt,
-            "\(what) is not whole: \(first.file): \(first.message) (\(count) \(count == 1 ? "finding" : "findings")). "
-                + "`ws1collector verify` tells them all.")
+            "\(what) is not intact: \(first.file): \(first.message) (\(CountText.of(count, "finding"))). "
+                + "`ws1collector verify` lists them all.")
     }
 
     private func copyRegistry(
@@ -228,8 +232,10 @@ package struct ClusterMove: Sendable {
         }
         report.chains += chains.count
         reporter.step(
-            "\(stream): \(removed.count) chains with \(days.count) removed days, \(taken) slices of \(chains.count) chains, "
-                + "\(settled) totals and closures")
+            """
+            \(stream): \(removed.count) chains with \(days.count) removed days, \(taken) slices of \(chains.count) \
+            chains, \(settled) totals and closures
+            """)
     }
 
     private func move(
@@ -286,8 +292,10 @@ package struct ClusterMove: Sendable {
         guard found.records == report.records else {
             throw StoreError(
                 .corrupt,
-                "the cluster has \(found.records) records, and the data directory \(report.records). Make the cluster anew, "
-                    + "and move again.")
+                """
+                the cluster has \(found.records) records, and the data directory \(report.records). Make the cluster \
+                anew, and move again.
+                """)
         }
         let source = source
         let different = try await RegistryCopy(to: registry).differences { () throws(StoreError) in
@@ -297,7 +305,9 @@ package struct ClusterMove: Sendable {
             throw StoreError(.corrupt, "the registry differs: \(different.joined(separator: ", ")).")
         }
         reporter.step(
-            "verified the cluster: \(found.chains) chains, \(found.records) records; marks, counts, totals and closures of "
-                + "all chains are those of the data directory")
+            """
+            verified the cluster: \(found.chains) chains, \(found.records) records; marks, counts, totals and closures \
+            of all chains are those of the data directory
+            """)
     }
 }

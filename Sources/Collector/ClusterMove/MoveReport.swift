@@ -1,5 +1,4 @@
 import ClusterRegistry
-import CollectorStore
 
 /// The work that a move has done, or would do.
 package struct MoveReport: Equatable, Sendable {

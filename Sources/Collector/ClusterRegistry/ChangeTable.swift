@@ -1,5 +1,6 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
+import Registry
 import WireModel
 
 /// The table `change`: what transactions have changed of what collectors keep in memory.

@@ -1,4 +1,4 @@
-import CollectorStore
+import CollectorTunables
 import Logging
 import PostgreSQL
 import Synchronization
@@ -11,12 +11,9 @@ import Synchronization
 ///             16 hex digits    host-a 0.0.0.0:8420    12:00:00     written every 10 s
 /// ```
 ///
-/// A collector counts until it has ended in order, or has written nothing for ``forgottenAfterSeconds``. Safe to use
-/// from any thread.
+/// A collector counts until it has ended in order, or has written nothing for
+/// `Tunables.Cluster.presenceForgottenSeconds`. Safe to use from any thread.
 package final class CollectorPresence: Sendable {
-    static let interval: Duration = .seconds(10)
-    static let forgottenAfterSeconds: Int64 = 35
-
     private let database: PostgresDatabase
     private let run: String
     private let name: String
@@ -28,7 +25,8 @@ package final class CollectorPresence: Sendable {
     ///   - name: of this collector, for people.
     ///   - interval: other than a cluster's only in tests.
     package init(
-        _ registry: PostgresRegistry, name: String, interval: Duration = CollectorPresence.interval, logger: Logger
+        _ registry: PostgresRegistry, name: String, interval: Duration = Tunables.Cluster.presenceInterval,
+        logger: Logger
     ) {
         database = registry.database
         run = String(UInt64.random(in: 0 ... .max), radix: 16)
@@ -66,7 +64,8 @@ package final class CollectorPresence: Sendable {
                 ON CONFLICT (run) DO UPDATE SET seen = excluded.seen
                 """, run, name)
             try session.execute(
-                "DELETE FROM collector WHERE seen < \(ServerClock.now) - $1", Self.forgottenAfterSeconds * 1_000_000)
+                "DELETE FROM collector WHERE seen < \(ServerClock.now) - $1",
+                Tunables.Cluster.presenceForgottenSeconds * 1_000_000)
             return try session.query("SELECT count(*) FROM collector")[0].int(0)
         }
     }

@@ -1,6 +1,7 @@
-import CollectorStore
+import CollectorTunables
 import Logging
 import PostgreSQL
+import RecordStore
 import TelemetryBasics
 
 /// Lets one collector of a cluster at a time do what is to be done once: retention, purges, notices, silent devices.
@@ -20,10 +21,6 @@ import TelemetryBasics
 ///
 /// Like a follower it has a connection and a queue of its own.
 package actor HousekeepingTurn {
-    /// How long a turn lasts unless it is renewed.
-    package static let duration: Duration = .seconds(40)
-    /// How often a collector renews its turn, or asks for one.
-    package static let interval: Duration = .seconds(10)
     /// How far the clocks of PostgreSQL and of a collector that does the housekeeping may be apart.
     static let toleranceSeconds: Int64 = 60
     private static let statementTimeoutSeconds = 5
@@ -45,8 +42,8 @@ package actor HousekeepingTurn {
     ///   - name: of this collector, for people.
     ///   - duration, interval: other than a cluster's only in tests.
     package init(
-        _ registry: PostgresRegistry, name: String, duration: Duration = HousekeepingTurn.duration,
-        interval: Duration = HousekeepingTurn.interval, clock: any StoreClock = SystemStoreClock(), logger: Logger
+        _ registry: PostgresRegistry, name: String, duration: Duration = Tunables.Cluster.turnDuration,
+        interval: Duration = Tunables.Cluster.turnInterval, clock: any StoreClock = SystemStoreClock(), logger: Logger
     ) throws(StoreError) {
         do throws(PostgresError) {
             database = try registry.database.sibling(

@@ -1,7 +1,8 @@
-import CollectorStore
 import FoundationEssentials
 import Logging
 import PostgreSQL
+import RecordStore
+import Registry
 
 /// The registry of a cluster, in PostgreSQL.
 ///

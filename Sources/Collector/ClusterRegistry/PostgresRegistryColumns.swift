@@ -1,12 +1,26 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
+import Registry
+import TelemetryBasics
 
 /// The columns of the present row of a result. The first column of another type than expected is recorded; the session
 /// throws it when the row has been read.
 final class PostgresRegistryColumns: RegistryColumns {
     var row: PostgresRow?
     private(set) var failure: PostgresError?
+    private let rows: PostgresRows
+    /// `nil` until a row is first read by name.
+    private var names: ColumnNames?
+
+    init(_ rows: PostgresRows) { self.rows = rows }
+
+    func column(_ name: String) throws(StoreError) -> Int32 {
+        do throws(ColumnNameFault) {
+            if names == nil { names = try ColumnNames(rows.columnNames) }
+            return Int32(try names?.index(of: name) ?? 0)
+        } catch { throw StoreError(.internalFault, "a row of the registry: \(error.finding).") }
+    }
 
     func isNull(_ column: Int32) -> Bool { noting(true) { row throws(PostgresError) in try row.isNull(Int(column)) } }
 

@@ -1,5 +1,5 @@
-import CollectorStore
 import PostgreSQL
+import Registry
 
 /// The tables of the registry in PostgreSQL: those of `RegistrySchema`, and some that only several collectors need.
 ///

@@ -1,6 +1,7 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
+import Registry
 
 /// A session with the registry in PostgreSQL.
 ///
@@ -60,7 +61,7 @@ package final class PostgresRegistrySession: RegistrySession {
             return try reading { () throws(StoreError) in try query(sql, values, isKept: isKept, receive) }
         }
         let rows = try rows(of: sql, values, isKept: isKept, in: present)
-        let columns = PostgresRegistryColumns()
+        let columns = PostgresRegistryColumns(rows)
         for row in rows {
             columns.row = row
             let goesOn = try receive(RegistryRow(columns))

@@ -1,6 +1,7 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
+import Registry
 import WireModel
 
 /// Copies a registry from SQLite to PostgreSQL, table by table, while nobody else writes to either.

@@ -1,7 +1,9 @@
-import CollectorStore
+import CollectorTunables
 import Dispatch
 import Logging
 import PostgreSQL
+import RecordStore
+import Registry
 import TelemetryBasics
 
 /// Informs one metadata service of what the other collectors of its registry have changed, and so keeps its lease
@@ -23,12 +25,8 @@ package actor RegistryFollower {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Below the lease, so that a read may need some time.
-    package static let interval: Duration = .seconds(1)
     /// A server that does not answer for this time is asked on a new connection.
     private static let statementTimeoutSeconds = 5
-    /// Notifications that come faster than this share a read.
-    private static let shortestPause: Duration = .milliseconds(50)
 
     /// Opens no connection yet. The owner runs it, or closes it.
     /// - Parameters:
@@ -50,7 +48,7 @@ package actor RegistryFollower {
     ///
     /// After a cancellation it waits for a read that has begun: some seconds if the server does not answer.
     /// - Parameter interval: how often it reads without a notification.
-    package nonisolated func run(every interval: Duration = RegistryFollower.interval) async throws(StoreError) {
+    package nonisolated func run(every interval: Duration = Tunables.Cluster.followInterval) async throws(StoreError) {
         // One that waits stands for all.
         let (triggers, trigger) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let notifications = database.listen(to: [ChangeTable.channel])
@@ -58,7 +56,7 @@ package actor RegistryFollower {
             group.addTask {
                 for await _ in notifications {
                     trigger.yield()
-                    try? await Task.sleep(for: Self.shortestPause)
+                    try? await Task.sleep(for: Tunables.Cluster.followPause)
                 }
             }
             group.addTask {

@@ -1,6 +1,7 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
+import Registry
 
 /// A table that both engines have, with its columns in PostgreSQL.
 struct RegistryTable: Sendable {

@@ -1,5 +1,5 @@
-import CollectorStore
 import PostgreSQL
+import RecordStore
 
 extension StoreError {
     /// The store's word for what PostgreSQL refused.

@@ -1,8 +1,8 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import Logging
 import PostgreSQL
+import RecordStore
 import Synchronization
 import WireModel
 
@@ -188,7 +188,7 @@ package final class ClusterRecordStore: RecordStore {
     package func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] { try await table.harmed() }
 
     /// PostgreSQL and ClickHouse have backups of their own.
-    package func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]? {
+    package func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
         throw StoreError(
             .invalid,
             "A cluster's store is backed up with the tools of its servers: first PostgreSQL, then ClickHouse, then the "

@@ -1,8 +1,8 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import Logging
 import PostgreSQL
+import RecordStore
 
 /// Makes the tables of a cluster's store in both systems, and brings them up to date.
 package struct ClusterSetup: Sendable {
@@ -90,8 +90,10 @@ package struct ClusterSetup: Sendable {
         }
         throw ClickHouseError(
             .unavailable,
-            "fewer than \(configuration.quorum) replicas of \(missing.sorted().joined(separator: ", ")) became active within "
-                + "60 s."
+            """
+            fewer than \(configuration.quorum) replicas of \(missing.sorted().joined(separator: ", ")) became active \
+            within 60 s.
+            """
         )
     }
 

@@ -64,7 +64,10 @@ struct FleetOracle {
             if !stream.closes || stream.stored != UInt64(listed) {
                 findings.unbalanced += 1
                 findings.detail(
-                    "unbalanced: \(id) \(stream.stream) of epoch \(stream.epoch): \(stream.stored) stored, \(listed) listed, closes: \(stream.closes)"
+                    """
+                    unbalanced: \(id) \(stream.stream) of epoch \(stream.epoch): \(stream.stored) stored, \(listed) \
+                    listed, closes: \(stream.closes)
+                    """
                 )
             }
         }

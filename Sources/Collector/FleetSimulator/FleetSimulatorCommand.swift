@@ -11,11 +11,14 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
         abstract:
             "Let a fleet of simulated devices send to a collector, with faults, and check every record afterwards.",
         discussion: """
-            The devices enroll, make samples, events and beacons on a schedule, and send like real devices. Their clocks are wrong, their requests
-            get lost, cut, repeated, reordered and damaged, and their disks go back to old images. In the middle of the run no device reaches the
-            collector; then all reach it at once. In the end the command asks the collector for its records: every acknowledged record must exist
-            exactly once. Exits 1 on any difference. The devices are test devices, which views, summaries and quotas leave out unless \
-            asked. They and their records stay in the collector, so use one that is made for tests.
+            The devices enroll, make samples, events and beacons on a schedule, and send like real devices. Their \
+            clocks are wrong, their requests
+            get lost, cut, repeated, reordered and damaged, and their disks go back to old images. In the middle of \
+            the run no device reaches the
+            collector; then all reach it at once. In the end the command asks the collector for its records: every \
+            acknowledged record must exist
+            exactly once. Exits 1 on any difference. The devices are test devices, which views, summaries and quotas \
+            leave out unless asked. They and their records stay in the collector, so use one that is made for tests.
 
             Each device enrolls once, so the enrollment token must allow as many uses as there are devices.
 
@@ -26,7 +29,8 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
               fleet-simulator --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
                 --token-file DIR/administrator-token --devices 1000 --seconds 120
               fleet-simulator --collector http://127.0.0.1:8420 --enrollment-token-file fleet-token \\
-                --token-file DIR/administrator-token --devices 200 --seconds 600 --speed 0 --faults lost-answer,rollback --json
+                --token-file DIR/administrator-token --devices 200 --seconds 600 --speed 0 --faults \
+            lost-answer,rollback --json
             """)
 
     @Option(help: ArgumentHelp("The collector's address.", valueName: "url"))
@@ -110,12 +114,18 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
         case .refused(.person, let status):
             CommandError(
                 .failed,
-                "\(collector) refuses the token in \(tokenFile) (HTTP \(status)). Give an access token, at least a viewer's."
+                """
+                \(collector) refuses the token in \(tokenFile) (HTTP \(status)). Give an access token, at least a \
+                viewer's.
+                """
             )
         case .refused(.enrollment, let status):
             CommandError(
                 .failed,
-                "\(collector) refuses the enrollment token in \(enrollmentTokenFile) (HTTP \(status)): unknown, expired, revoked or used up."
+                """
+                \(collector) refuses the enrollment token in \(enrollmentTokenFile) (HTTP \(status)): unknown, \
+                expired, revoked or used up.
+                """
             )
         }
     }
@@ -193,23 +203,26 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
             """
             devices       \(report.enrolled) of \(report.devices) enrolled, \(report.seconds) s, seed \(report.seed), \
             \(String(format: "%.1f", report.elapsedSeconds)) s elapsed
-            records       \(report.produced) made, \(report.acknowledged) acknowledged, \(report.counts.recordsSent) sent in \
-            \(CountText.of(report.counts.requests, "request"))
+            records       \(report.produced) made, \(report.acknowledged) acknowledged, \(report.counts.recordsSent) \
+            sent in \(CountText.of(report.counts.requests, "request"))
             answers       \(list(report.counts.answers)); p50 \(milliseconds(report.latencyMillisecondsP50)), \
             p99 \(milliseconds(report.latencyMillisecondsP99))
             outcomes      \(list(report.counts.outcomes))
             faults        \(list(report.counts.faults)); \(CountText.of(report.counts.closedEpochs, "epoch")) closed
-            checked       \(CountText.of(report.oracle.found, "record")) of \(CountText.of(report.oracle.devices, "device")): \(report.oracle.lost) lost, \
-            \(report.oracle.doubled) doubled, \(report.oracle.altered) altered, \(report.oracle.foreign) never made, \
-            \(CountText.of(report.oracle.unbalanced, "stream")) unbalanced, \(CountText.of(report.oracle.waiting, "record")) still waiting, \
+            checked       \(CountText.of(report.oracle.found, "record")) of \
+            \(CountText.of(report.oracle.devices, "device")): \(report.oracle.lost) lost, \(report.oracle.doubled) \
+            doubled, \(report.oracle.altered) altered, \(report.oracle.foreign) never made, \
+            \(CountText.of(report.oracle.unbalanced, "stream")) unbalanced, \
+            \(CountText.of(report.oracle.waiting, "record")) still waiting, \
             \(CountText.of(report.oracle.unanswered, "device")) unanswered
             """)
         for detail in report.oracle.details { try Output.line("  \(detail)") }
         if report.enrolled < report.devices {
             try Output.line(
                 """
-                  \(CountText.of(report.devices - report.enrolled, "device")) could not enroll. If the enrollment token was used up \
-                (HTTP 403), create one with more uses: ws1collector token create --enrollment --uses \(report.devices)
+                  \(CountText.of(report.devices - report.enrolled, "device")) could not enroll. If the enrollment \
+                token was used up (HTTP 403), create one with more uses: ws1collector token create --enrollment --uses \
+                \(report.devices)
                 """)
         }
         try Output.line(report.isRight ? "Every acknowledged record exists exactly once." : "NOT RIGHT.")

@@ -67,7 +67,10 @@ package final class ObjectStorage: Sendable {
         if let stored = EntityTag.md5(response.headers), stored != md5.hexadecimal {
             throw ObjectStorageError(
                 .corrupt,
-                "the object storage holds other bytes of \(key) than were sent: the MD5 in its ETag is \(stored) instead of \(md5.hexadecimal). Look at the storage."
+                """
+                the object storage holds other bytes of \(key) than were sent: the MD5 in its ETag is \(stored) \
+                instead of \(md5.hexadecimal). Look at the storage.
+                """
             )
         }
     }

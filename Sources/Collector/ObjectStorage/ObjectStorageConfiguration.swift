@@ -57,7 +57,10 @@ package struct ObjectStorageConfiguration: Sendable {
         guard (1...64).contains(region.utf8.count), region.utf8.allSatisfy(isPlain) else {
             throw ObjectStorageError(
                 .configuration,
-                "the region of the object storage must have 1 to 64 lower-case letters, digits and dashes, such as us-east-1."
+                """
+                the region of the object storage must have 1 to 64 lower-case letters, digits and dashes, such as \
+                us-east-1.
+                """
             )
         }
         guard (3...63).contains(bucket.utf8.count),
@@ -84,7 +87,10 @@ package struct ObjectStorageConfiguration: Sendable {
         guard addressing == .path || !isAddress else {
             throw ObjectStorageError(
                 .configuration,
-                "virtual-hosted addressing needs a name in the endpoint URL, as the bucket's name comes before it. Use a name, or path addressing."
+                """
+                virtual-hosted addressing needs a name in the endpoint URL, as the bucket's name comes before it. Use \
+                a name, or path addressing.
+                """
             )
         }
         self.region = region

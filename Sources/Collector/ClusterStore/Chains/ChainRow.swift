@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// A chain as PostgreSQL knows it.
@@ -55,16 +55,45 @@ extension ChainDay {
         device, epoch, day, begin_number, begin_mark, end_number, end_mark, earliest, latest, kinds, newest_receipt
         """
 
-    /// Reads `columns`.
-    init(_ row: PostgresRow) throws(StoreError) {
-        key = try ChainKey(row, device: 0, epoch: 1)
-        day = UTCDay(number: try row.number(2))
+    /// The numbers of `columns` in a result.
+    private struct Places {
+        let device, epoch, day, beginNumber, beginMark, endNumber, endMark, earliest, latest, kinds, newestReceipt: Int
+
+        init(_ rows: PostgresRows) throws(PostgresError) {
+            device = try rows.column("device")
+            epoch = try rows.column("epoch")
+            day = try rows.column("day")
+            beginNumber = try rows.column("begin_number")
+            beginMark = try rows.column("begin_mark")
+            endNumber = try rows.column("end_number")
+            endMark = try rows.column("end_mark")
+            earliest = try rows.column("earliest")
+            latest = try rows.column("latest")
+            kinds = try rows.column("kinds")
+            newestReceipt = try rows.column("newest_receipt")
+        }
+    }
+
+    /// Reads rows that have `columns`.
+    static func all(_ rows: PostgresRows) throws(StoreError) -> [ChainDay] {
+        let places = try StoreError.mapping { () throws(PostgresError) in try Places(rows) }
+        var days: [ChainDay] = []
+        days.reserveCapacity(rows.count)
+        for row in rows { days.append(try ChainDay(row, places)) }
+        return days
+    }
+
+    private init(_ row: PostgresRow, _ places: Places) throws(StoreError) {
+        key = try ChainKey(row, device: places.device, epoch: places.epoch)
+        day = UTCDay(number: try row.number(places.day))
         stretch = SliceTiling.Stretch(
-            begin: EncodedMark(bytes: try row.bytes(4)), beginNumber: try row.unsigned(3),
-            end: EncodedMark(bytes: try row.bytes(6)), endNumber: try row.unsigned(5))
+            begin: EncodedMark(bytes: try row.bytes(places.beginMark)),
+            beginNumber: try row.unsigned(places.beginNumber),
+            end: EncodedMark(bytes: try row.bytes(places.endMark)), endNumber: try row.unsigned(places.endNumber))
         bounds = RecordBounds(
-            earliest: try row.signed(7), latest: try row.signed(8), kinds: UInt64(bitPattern: try row.signed(9)))
-        newestReceipt = try row.signed(10)
+            earliest: try row.signed(places.earliest), latest: try row.signed(places.latest),
+            kinds: UInt64(bitPattern: try row.signed(places.kinds)))
+        newestReceipt = try row.signed(places.newestReceipt)
     }
 }
 
@@ -72,22 +101,50 @@ extension ChainRow {
     static let columns = """
         device, epoch, mark, totals, part_last, above_part, closed_last, closed_reason, closed_at, floor_number, floor
         """
-    static let columnCount = 11
 
-    /// Reads `columns`.
-    init(_ row: PostgresRow) throws(StoreError) {
-        key = try ChainKey(row, device: 0, epoch: 1)
-        mark = EncodedMark(bytes: try row.bytes(2))
+    /// The numbers of `columns` in a result.
+    struct Places {
+        fileprivate let device, epoch, mark, totals, partLast, abovePart: Int
+        fileprivate let closedLast, closedReason, closedAt, floorNumber, floor: Int
+
+        init(_ rows: PostgresRows) throws(PostgresError) {
+            device = try rows.column("device")
+            epoch = try rows.column("epoch")
+            mark = try rows.column("mark")
+            totals = try rows.column("totals")
+            partLast = try rows.column("part_last")
+            abovePart = try rows.column("above_part")
+            closedLast = try rows.column("closed_last")
+            closedReason = try rows.column("closed_reason")
+            closedAt = try rows.column("closed_at")
+            floorNumber = try rows.column("floor_number")
+            floor = try rows.column("floor")
+        }
+    }
+
+    /// Reads rows that have `columns`.
+    static func all(_ rows: PostgresRows) throws(StoreError) -> [ChainRow] {
+        let places = try StoreError.mapping { () throws(PostgresError) in try Places(rows) }
+        var chains: [ChainRow] = []
+        chains.reserveCapacity(rows.count)
+        for row in rows { chains.append(try ChainRow(row, places)) }
+        return chains
+    }
+
+    init(_ row: PostgresRow, _ places: Places) throws(StoreError) {
+        key = try ChainKey(row, device: places.device, epoch: places.epoch)
+        mark = EncodedMark(bytes: try row.bytes(places.mark))
         var columns = ChainColumns(
-            mark: mark.bytes, totals: try row.bytes(3), partLast: try row.unsigned(4), abovePart: try row.bytes(5))
-        if let last = try row.optionalSigned(6) {
+            mark: mark.bytes, totals: try row.bytes(places.totals), partLast: try row.unsigned(places.partLast),
+            abovePart: try row.bytes(places.abovePart))
+        if let last = try row.optionalSigned(places.closedLast) {
             columns.closedLast = UInt64(bitPattern: last)
-            columns.closedReason = try row.optionalSigned(7)
-            columns.closedAt = try row.optionalSigned(8)
+            columns.closedReason = try row.optionalSigned(places.closedReason)
+            columns.closedAt = try row.optionalSigned(places.closedAt)
         }
         state = try ChainState(columns, of: "the table chain")
-        floorNumber = try row.unsigned(9)
-        floor = EncodedMark(bytes: try row.bytes(10))
+        floorNumber = try row.unsigned(places.floorNumber)
+        floor = EncodedMark(bytes: try row.bytes(places.floor))
     }
 }
 
@@ -121,6 +178,10 @@ extension PostgresRow {
         let value = try signed(column)
         guard value >= 0 else { throw StoreError(.corrupt, "a number in PostgreSQL is negative: \(value).") }
         return UInt64(value)
+    }
+
+    func unsigned(_ name: String) throws(StoreError) -> UInt64 {
+        try unsigned(try StoreError.mapping { () throws(PostgresError) in try column(name) })
     }
 }
 

@@ -9,7 +9,7 @@ import PostgreSQL
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
 ///     receipt     one row for each day and position with slices that count: which they are, for lists
 ///     outbox      one row for each slice whose records are not in the tables for people yet
-///     taken       while a data directory moves in: one row for each stream and day, how far its slices are imported
+///     imported    while a data directory moves in: one row for each stream and day, how far its slices are imported
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
 enum ChainSchema {
@@ -53,7 +53,7 @@ enum ChainSchema {
         CREATE TABLE receipt (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, position BIGINT NOT NULL, slices BYTEA NOT NULL,
             newest_receipt BIGINT NOT NULL, PRIMARY KEY (stream, day, position));
-        CREATE TABLE taken (
+        CREATE TABLE imported (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, slice BIGINT NOT NULL, PRIMARY KEY (stream, day));
         """
 }

@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// The questions that readers ask PostgreSQL first: about the marks, which say what ClickHouse must have.
@@ -15,10 +15,7 @@ extension ChainTable {
                 "SELECT \(ChainRow.columns) FROM chain WHERE stream = $1 AND device = ANY($2)\(Self.among(epochs))",
                 parameters: [stream.rawValue, devices.map(\.data)] + Self.parameters(epochs))
         }
-        var chains: [ChainRow] = []
-        chains.reserveCapacity(rows.count)
-        for row in rows { chains.append(try ChainRow(row)) }
-        return chains
+        return try ChainRow.all(rows)
     }
 
     /// The next chains of one device, in the order of their epochs.
@@ -33,9 +30,7 @@ extension ChainTable {
                 ORDER BY epoch LIMIT $4
                 """, stream.rawValue, device.data, epoch?.data ?? Data(), limit)
         }
-        var chains: [ChainRow] = []
-        for row in rows { chains.append(try ChainRow(row)) }
-        return chains
+        return try ChainRow.all(rows)
     }
 
     /// The next chains in the order of their keys, for a walk over all.
@@ -50,9 +45,7 @@ extension ChainTable {
                 ORDER BY device, epoch LIMIT $4
                 """, stream.rawValue, last?.device.data ?? Data(), last?.epoch.data ?? Data(), limit)
         }
-        var chains: [ChainRow] = []
-        for row in rows { chains.append(try ChainRow(row)) }
-        return chains
+        return try ChainRow.all(rows)
     }
 
     private static func among(_ epochs: [EpochID]?) -> String { epochs == nil ? "" : " AND epoch = ANY($3)" }
@@ -71,10 +64,7 @@ extension ChainTable {
                 "SELECT \(ChainDay.columns) FROM chain_day WHERE stream = $1 AND device = ANY($2)\(Self.among(epochs))",
                 parameters: [stream.rawValue, devices.map(\.data)] + Self.parameters(epochs))
         }
-        var days: [ChainDay] = []
-        days.reserveCapacity(rows.count)
-        for row in rows { days.append(try ChainDay(row)) }
-        return days
+        return try ChainDay.all(rows)
     }
 
     /// Reads what a day has of the chains that may have a matching record on it.
@@ -94,9 +84,7 @@ extension ChainTable {
                 parameters: [query.stream.rawValue, day.number] + matching(query) + [limit]
                     + (named.map { [$0.map(\.data)] } ?? []))
         }
-        var days: [ChainDay] = []
-        for row in rows { days.append(try ChainDay(row)) }
-        return days
+        return try ChainDay.all(rows)
     }
 
     /// The days on which some devices may have a matching record.
@@ -142,7 +130,7 @@ extension ChainTable {
                 """
                 SELECT \(ChainRow.columns), end_mark, end_number, NOT EXISTS (
                     SELECT 1 FROM chain_day e WHERE e.stream = $1 AND e.device = c.device AND e.epoch = c.epoch
-                        AND e.day > $2)
+                        AND e.day > $2) AS ends_on_day
                 FROM chain c JOIN (
                     SELECT device AS d_device, epoch AS d_epoch, end_mark, end_number FROM chain_day
                     WHERE stream = $1 AND day = $2 AND (device, epoch) > ($3, $4)
@@ -150,15 +138,19 @@ extension ChainTable {
                 WHERE stream = $1 ORDER BY device, epoch
                 """, stream.rawValue, day.number, last?.device.data ?? Data(), last?.epoch.data ?? Data(), limit)
         }
+        let (places, end, endNumber, endsOnDay) = try StoreError.mapping { () throws(PostgresError) in
+            (
+                try ChainRow.Places(rows), try rows.column("end_mark"), try rows.column("end_number"),
+                try rows.column("ends_on_day")
+            )
+        }
         var chains: [OnDay] = []
         for row in rows {
-            let endsOnDay = try StoreError.mapping { () throws(PostgresError) in
-                try row.bool(ChainRow.columnCount + 2)
-            }
             chains.append(
                 OnDay(
-                    row: try ChainRow(row), end: EncodedMark(bytes: try row.bytes(ChainRow.columnCount)),
-                    endNumber: try row.unsigned(ChainRow.columnCount + 1), endsOnDay: endsOnDay))
+                    row: try ChainRow(row, places), end: EncodedMark(bytes: try row.bytes(end)),
+                    endNumber: try row.unsigned(endNumber),
+                    endsOnDay: try StoreError.mapping { () throws(PostgresError) in try row.bool(endsOnDay) }))
         }
         return chains
     }

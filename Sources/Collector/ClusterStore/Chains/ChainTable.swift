@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Claims chains and moves their marks: the two transactions around a write to ClickHouse.
@@ -31,13 +31,18 @@ struct ChainTable: Sendable {
                     Self.claimStatement, stream.rawValue, keys.map(\.device.data), keys.map(\.epoch.data), now,
                     EncodedMark.none.bytes, ChainColumns.none.totals)
             }
+            let (places, attempt, day, position) = try StoreError.mapping { () throws(PostgresError) in
+                (
+                    try ChainRow.Places(rows), try rows.column("attempt"), try rows.column("day"),
+                    try rows.column("position")
+                )
+            }
             var claims = Claims(generation: generation, chains: [:])
             for row in rows {
-                let chain = try ChainRow(row)
+                let chain = try ChainRow(row, places)
                 claims.chains[chain.key] = ClaimedChain(
-                    row: chain, attempt: try row.unsigned(ChainRow.columnCount),
-                    day: UTCDay(number: try row.number(ChainRow.columnCount + 1)),
-                    position: try row.signed(ChainRow.columnCount + 2))
+                    row: chain, attempt: try row.unsigned(attempt), day: UTCDay(number: try row.number(day)),
+                    position: try row.signed(position))
             }
             guard claims.chains.count == keys.count else {
                 throw StoreError(.internalFault, "\(claims.chains.count) of \(keys.count) chains were claimed.")

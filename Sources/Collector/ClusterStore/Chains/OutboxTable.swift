@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// A slice whose records are not in the tables for people yet, as far as PostgreSQL knows.
@@ -36,18 +36,38 @@ extension OutboxEntry {
     fileprivate static let columns =
         "o.stream, o.device, o.epoch, o.key, o.generation, o.attempt, o.day, o.mark, o.size"
 
-    /// Reads `columns`, then the state of the day's partition.
-    fileprivate init(_ row: PostgresRow) throws(StoreError) {
-        guard let stream = StreamName(rawValue: try row.number(0)) else {
+    /// The numbers of `columns` and of the state of the day's partition in a result.
+    fileprivate struct Places {
+        let stream, device, epoch, key, generation, attempt, day, mark, size, partitionState: Int
+
+        init(_ rows: PostgresRows) throws(PostgresError) {
+            stream = try rows.column("stream")
+            device = try rows.column("device")
+            epoch = try rows.column("epoch")
+            key = try rows.column("key")
+            generation = try rows.column("generation")
+            attempt = try rows.column("attempt")
+            day = try rows.column("day")
+            mark = try rows.column("mark")
+            size = try rows.column("size")
+            partitionState = try rows.column("partition_state")
+        }
+    }
+
+    fileprivate init(_ row: PostgresRow, _ places: Places) throws(StoreError) {
+        guard let stream = StreamName(rawValue: try row.number(places.stream)) else {
             throw StoreError(.corrupt, "the table outbox names a stream that there is not.")
         }
         self.init(
             stream: stream,
             slice: SliceID(
-                chain: try ChainKey(row, device: 1, epoch: 2), key: try row.unsigned(3),
-                version: SliceVersion(generation: try row.unsigned(4), attempt: try row.unsigned(5))),
-            day: UTCDay(number: try row.number(6)), after: EncodedMark(bytes: try row.bytes(7)),
-            size: try row.signed(8), isDropped: try row.number(9) == PartitionState.dropped.rawValue)
+                chain: try ChainKey(row, device: places.device, epoch: places.epoch),
+                key: try row.unsigned(places.key),
+                version: SliceVersion(
+                    generation: try row.unsigned(places.generation), attempt: try row.unsigned(places.attempt))),
+            day: UTCDay(number: try row.number(places.day)), after: EncodedMark(bytes: try row.bytes(places.mark)),
+            size: try row.signed(places.size),
+            isDropped: try row.number(places.partitionState) == PartitionState.dropped.rawValue)
     }
 }
 
@@ -86,13 +106,15 @@ struct OutboxTable: Sendable {
             let rows = try StoreError.mapping { () throws(PostgresError) in
                 try session.query(
                     """
-                    SELECT \(OutboxEntry.columns), coalesce(p.state, 0)::int4
+                    SELECT \(OutboxEntry.columns),
+                        coalesce(p.state, \(PartitionState.kept.rawValue))::int4 AS partition_state
                     FROM outbox o LEFT JOIN partition p ON p.stream = o.stream AND p.day = o.day
                     WHERE o.stream = $1 AND o.due <= \(Self.now) ORDER BY o.due LIMIT $2
                     """, stream.rawValue, count)
             }
+            let places = try StoreError.mapping { () throws(PostgresError) in try OutboxEntry.Places(rows) }
             var entries: [OutboxEntry] = []
-            for row in rows { entries.append(try OutboxEntry(row)) }
+            for row in rows { entries.append(try OutboxEntry(row, places)) }
             return entries
         }
         var sum: Int64 = 0

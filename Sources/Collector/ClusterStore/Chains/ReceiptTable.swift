@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// The table `receipt`: the slices that count, in the order of their receipt.

@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// The row of the table `store`.
@@ -24,12 +24,15 @@ struct StoreRow: Sendable {
             try session.query(
                 """
                 SELECT generation, is_open, system_identifier, timeline, moving_in,
-                    (SELECT max(number) FROM \(ChainSchema.versionTable)) FROM store
+                    (SELECT max(number) FROM \(ChainSchema.versionTable)) AS version FROM store
                 """)
         }
         guard let row = rows.first else { return nil }
         let (isOpen, source, version) = try StoreError.mapping { () throws(PostgresError) in
-            (try row.bool(1), try row.optionalData(4), try row.int(5))
+            (try row.bool("is_open"), try row.optionalData("moving_in"), try row.int("version"))
+        }
+        let (system, timeline) = try StoreError.mapping { () throws(PostgresError) in
+            (try row.int64("system_identifier"), try row.int64("timeline"))
         }
         guard version <= ChainSchema.current.version else {
             throw StoreError(
@@ -38,8 +41,8 @@ struct StoreRow: Sendable {
                     + "Update ws1collector.")
         }
         return StoreRow(
-            generation: try row.unsigned(0), isOpen: isOpen, systemIdentifier: try row.signed(2),
-            timeline: try row.signed(3), movingIn: source.flatMap { CollectorID($0) })
+            generation: try row.unsigned("generation"), isOpen: isOpen, systemIdentifier: system, timeline: timeline,
+            movingIn: source.flatMap { CollectorID($0) })
     }
 
     /// The row of a store that is open to collectors, or to the move of a data directory.
@@ -84,9 +87,11 @@ extension StoreRow {
         guard expected == (facts.systemIdentifier, facts.timeline) else {
             throw PostgresError(
                 .unexpectedServer,
-                "PostgreSQL has failed over: the store belongs to system \(expected.0), timeline \(expected.1), this "
-                    + "server is system \(facts.systemIdentifier), timeline \(facts.timeline). Commits may be lost. Run "
-                    + "`ws1collector cluster recover`.")
+                """
+                PostgreSQL has failed over: the store belongs to system \(expected.0), timeline \(expected.1), this \
+                server is system \(facts.systemIdentifier), timeline \(facts.timeline). Commits may be lost. Run \
+                `ws1collector cluster recover`.
+                """)
         }
     }
 

@@ -1,7 +1,7 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 extension ClusterIntake {
@@ -12,7 +12,7 @@ extension ClusterIntake {
         try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 try session.query(
-                    "SELECT slice FROM taken WHERE stream = $1 AND day = $2", partition.stream.rawValue,
+                    "SELECT slice FROM imported WHERE stream = $1 AND day = $2", partition.stream.rawValue,
                     partition.day.number
                 ).first?.int64(0) ?? 0
             }
@@ -61,8 +61,8 @@ extension ClusterIntake {
             _ = try StoreError.mapping { () throws(PostgresError) in
                 try session.execute(
                     """
-                    INSERT INTO taken (stream, day, slice) VALUES ($1, $2, $3)
-                    ON CONFLICT (stream, day) DO UPDATE SET slice = greatest(taken.slice, excluded.slice)
+                    INSERT INTO imported (stream, day, slice) VALUES ($1, $2, $3)
+                    ON CONFLICT (stream, day) DO UPDATE SET slice = greatest(imported.slice, excluded.slice)
                     """, stream.rawValue, day.number, last)
             }
         }
@@ -155,7 +155,10 @@ extension ClusterIntake {
         let known = try await database.read(mapping: StoreError.init) { session throws(StoreError) in
             try StoreError.mapping { () throws(PostgresError) in
                 try session.query(
-                    "SELECT count(*) FROM chain WHERE stream = $1 AND (number > 0 OR closed_last IS NOT NULL OR totals <> $2)",
+                    """
+                    SELECT count(*) FROM chain WHERE stream = $1 AND (number > 0 OR closed_last IS NOT NULL OR totals \
+                    <> $2)
+                    """,
                     stream.rawValue, ChainColumns.none.totals)[0].int(0)
             }
         }
@@ -163,8 +166,10 @@ extension ClusterIntake {
         guard known == expected else {
             throw StoreError(
                 .corrupt,
-                "the cluster has \(known) chains of \(stream), and the data directory \(expected). Make the cluster anew, "
-                    + "and move again.")
+                """
+                the cluster has \(known) chains of \(stream), and the data directory \(expected). Make the cluster \
+                anew, and move again.
+                """)
         }
     }
 }
@@ -176,8 +181,10 @@ extension MovingSlice {
         func fault(_ message: String) -> StoreError {
             StoreError(
                 .corrupt,
-                "\(partition.name), device \(chain.device), epoch \(chain.epoch), slice \(slice.first)...\(slice.last): "
-                    + "\(message). `ws1collector verify` tells more.")
+                """
+                \(partition.name), device \(chain.device), epoch \(chain.epoch), slice \(slice.first)...\(slice.last): \
+                \(message). `ws1collector verify` tells more.
+                """)
         }
         let hole = slice.first &- 1 &- former.number
         guard slice.first > former.number, hole == slice.lostBefore, hole > 0 || slice.priorLink == former.link else {

@@ -1,8 +1,8 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import Logging
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Imports the records of a data directory into a cluster's store that has none.
@@ -117,7 +117,7 @@ package struct ClusterIntake: Sendable {
             _ = try StoreRow.open(in: session, movingIn: source)
             _ = try StoreError.mapping { () throws(PostgresError) in
                 try session.execute("UPDATE store SET moving_in = NULL")
-                try session.execute("DELETE FROM taken")
+                try session.execute("DELETE FROM imported")
             }
         }
     }
@@ -250,16 +250,20 @@ extension StoreError {
     fileprivate static func notEmpty(_ what: String) -> StoreError {
         StoreError(
             .conflict,
-            "the cluster is in use already: \(what). A data directory moves only into an empty cluster, as `ws1collector "
-                + "cluster init` makes it.")
+            """
+            the cluster is in use already: \(what). A data directory moves only into an empty cluster, as \
+            `ws1collector cluster init` makes it.
+            """)
     }
 
     /// The cluster has another history of a chain than the directory.
     static func differs(_ chain: MovingChain, _ stream: StreamName, _ number: UInt64) -> StoreError {
         StoreError(
             .corrupt,
-            "\(stream) of device \(chain.key.device), epoch \(chain.key.epoch), stands at \(number) in the cluster and at "
-                + "\(chain.state.mark.number) in the data directory, with other counts, links or totals. Make the cluster "
-                + "anew, and move again.")
+            """
+            \(stream) of device \(chain.key.device), epoch \(chain.key.epoch), stands at \(number) in the cluster and \
+            at \(chain.state.mark.number) in the data directory, with other counts, links or totals. Make the cluster \
+            anew, and move again.
+            """)
     }
 }

@@ -1,7 +1,7 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// The days of each stream: their sizes, and how a day is dropped.

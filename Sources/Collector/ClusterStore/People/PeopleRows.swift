@@ -1,8 +1,8 @@
 import ClickHouse
-import CollectorStore
 import Foundation
 import JSON
 import MetricCatalog
+import RecordStore
 import RecordViews
 import WireModel
 

@@ -22,9 +22,16 @@ enum PeopleSchema {
     /// The columns of a table in their order, with their types.
     static func columns(of stream: StreamName) -> [(name: String, type: String)] {
         switch stream {
-        case .sample: common + metric
-        case .event: common + event
-        case .status: common + beacon
+        case .sample: parsed(common) + parsed(metric)
+        case .event: parsed(common) + parsed(event)
+        case .status: parsed(common) + parsed(beacon)
+        }
+    }
+
+    private static func parsed(_ columns: String) -> [(name: String, type: String)] {
+        columns.split(separator: "\n").map { line in
+            let words = line.split(separator: " ", maxSplits: 1)
+            return (String(words[0]), String(words[1]))
         }
     }
 
@@ -51,29 +58,61 @@ enum PeopleSchema {
         }
     }
 
-    private static let common = [
-        ("day", "Date"), ("organization", "String"), ("device", "UUID"), ("time", "DateTime('UTC')"),
-        ("time_microseconds", "Int64"), ("received_at", "DateTime('UTC')"), ("application", "String"),
-        ("is_test", "UInt8"), ("epoch", "UUID"), ("record", "UInt64"),
-    ]
+    /// A line for each column: its name, then its type.
+    private static let common = """
+        day Date
+        organization String
+        device UUID
+        time DateTime('UTC')
+        time_microseconds Int64
+        received_at DateTime('UTC')
+        application String
+        is_test UInt8
+        epoch UUID
+        record UInt64
+        """
 
-    private static let metric = [
-        ("name", "String"), ("attributes", "String"), ("value", "Float64"), ("unit", "String"), ("kind", "String"),
-        ("module", "String"), ("repetition", "UInt16"),
-    ]
+    private static let metric = """
+        name String
+        attributes String
+        value Float64
+        unit String
+        kind String
+        module String
+        repetition UInt16
+        """
 
-    private static let event = [
-        ("name", "String"), ("type", "String"), ("value", "String"), ("value_type", "String"),
-        ("value_number", "Nullable(Float64)"), ("attributes", "String"), ("session", "String"),
-        ("succeeded", "Nullable(UInt8)"), ("duration_seconds", "Nullable(Float64)"),
-    ]
+    private static let event = """
+        name String
+        type String
+        value String
+        value_type String
+        value_number Nullable(Float64)
+        attributes String
+        session String
+        succeeded Nullable(UInt8)
+        duration_seconds Nullable(Float64)
+        """
 
-    private static let beacon = [
-        ("trigger", "String"), ("device_name", "String"), ("organization_group", "String"),
-        ("application_version", "String"), ("library_version", "String"), ("system", "String"),
-        ("system_version", "String"), ("model", "String"), ("enrollment", "String"), ("device_compliance", "String"),
-        ("application_compliance", "String"), ("compromised", "String"), ("managed", "String"), ("network", "String"),
-        ("consent", "String"), ("battery_level", "Nullable(Float64)"), ("uptime_seconds", "UInt64"),
-        ("profile_revision", "UInt64"), ("next_beacon_seconds", "UInt32"),
-    ]
+    private static let beacon = """
+        trigger String
+        device_name String
+        organization_group String
+        application_version String
+        library_version String
+        os_distribution String
+        os_version String
+        model String
+        enrollment String
+        device_compliance String
+        application_compliance String
+        compromised String
+        managed String
+        network String
+        consent String
+        battery_level Nullable(Float64)
+        uptime_seconds UInt64
+        profile_revision UInt64
+        next_beacon_seconds UInt32
+        """
 }

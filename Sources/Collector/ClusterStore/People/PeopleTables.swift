@@ -1,7 +1,7 @@
 import ClickHouse
-import CollectorStore
 import Logging
 import PostgreSQL
+import RecordStore
 import Synchronization
 import WireModel
 

@@ -1,6 +1,6 @@
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Counts what is stored: the slices that count, compared with the marks.

@@ -1,7 +1,7 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import TelemetryBasics
 import WireModel
 
@@ -235,7 +235,7 @@ struct ChainProof: Sendable {
         if !unlisted.isEmpty {
             add(
                 .missing, nil, nil,
-                "lists do not show \(CountText.of(unlisted.count, "slice")), because the table receipt has no row.")
+                "missing from the table receipt, so lists do not show them: \(CountText.of(unlisted.count, "slice")).")
         }
         if counted != chain.state.mark {
             add(

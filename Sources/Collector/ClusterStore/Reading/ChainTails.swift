@@ -1,5 +1,5 @@
 import ClickHouse
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// Walks chains of one day backwards from their ends, all devices together, the newest slice of each device at a time.

@@ -1,6 +1,6 @@
 import ClickHouse
-import CollectorStore
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Walks over all chains of a stream, or over those of some devices, in pages that fit into memory.
@@ -127,7 +127,9 @@ extension StoreError {
     fileprivate static func uneven(_ chain: ChainRow, _ number: UInt64) -> StoreError {
         StoreError(
             .corrupt,
-            "the days of device \(chain.key.device), epoch \(chain.key.epoch), in PostgreSQL do not continue after number "
-                + "\(number); the mark is at \(chain.state.mark.number).")
+            """
+            the days of device \(chain.key.device), epoch \(chain.key.epoch), in PostgreSQL do not continue after \
+            number \(number); the mark is at \(chain.state.mark.number).
+            """)
     }
 }

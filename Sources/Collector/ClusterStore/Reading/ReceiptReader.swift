@@ -1,6 +1,6 @@
 import ClickHouse
-import CollectorStore
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Reads the slices of many devices in the order of receipt, a stretch at a time.

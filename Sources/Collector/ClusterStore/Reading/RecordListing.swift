@@ -1,7 +1,7 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import PostgreSQL
+import RecordStore
 import TelemetryBasics
 import WireModel
 

@@ -1,5 +1,5 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import WireModel
 
 /// A page of records while it is filled. Records, bytes and the slices examined are limited.

@@ -1,5 +1,5 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import WireModel
 
 /// Follows a chain over the slices that replicas have, after PostgreSQL may have lost commits. A pure function.

@@ -1,8 +1,8 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
 import Logging
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Opens a cluster's store again after PostgreSQL has failed over and may have lost commits.
@@ -201,7 +201,7 @@ private struct RecoveryRun: Sendable {
         rows.uint64(step.generation)
         rows.int64(SystemStoreClock().now())
         rows.rowEnded()
-        try await slices.insertSurely(into: SliceSchema.generation, columns: ["number", "taken_at"], rows: rows)
+        try await slices.insertSurely(into: SliceSchema.generation, columns: ["number", "begun_at"], rows: rows)
         try await transaction(step, expecting: former.generation) { session throws(PostgresError) in
             try session.execute("UPDATE store SET generation = $1, is_open = false", step.generation)
         }
@@ -329,8 +329,10 @@ private struct RecoveryRun: Sendable {
             } catch {
                 throw StoreError(
                     .corrupt,
-                    "ClickHouse lacks slices of device \(key.device), epoch \(key.epoch), stream \(stream), after number "
-                        + "\(error.number). Bring up all replicas, and run the recovery again.")
+                    """
+                    ClickHouse lacks slices of device \(key.device), epoch \(key.epoch), stream \(stream), after \
+                    number \(error.number). Bring up all replicas, and run the recovery again.
+                    """)
             }
             if let dropped, let floor = chain.drop(upTo: dropped, generation: step.generation) {
                 newFloors.append(floor)

@@ -1,6 +1,6 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import WireModel
 
 /// The table `baseline`: the floor of each chain of each dropped day, for a recovery that finds PostgreSQL without it.

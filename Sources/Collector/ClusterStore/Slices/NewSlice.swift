@@ -1,5 +1,5 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import WireModel
 
 /// A slice that is about to be written.

@@ -1,5 +1,5 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import WireModel
 
 /// A slice without its records: where it stands in its chain, and what it counts.

@@ -29,7 +29,7 @@ enum SliceSchema {
             (
                 generation,
                 """
-                CREATE TABLE IF NOT EXISTS \(place(generation, database)) (number UInt64, taken_at Int64)
+                CREATE TABLE IF NOT EXISTS \(place(generation, database)) (number UInt64, begun_at Int64)
                 ENGINE = \(engine(generation, in: database)) ORDER BY number
                 """
             ),

@@ -1,6 +1,6 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import WireModel
 
 /// The part of a slice that a list needs before it reads its records. It has no marks, so it needs a hundred bytes.

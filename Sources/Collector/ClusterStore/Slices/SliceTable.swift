@@ -1,6 +1,6 @@
 import ClickHouse
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import TelemetryBasics
 import WireModel
 
@@ -152,8 +152,10 @@ struct SliceTable: Sendable {
                 missing.remove(table)
                 guard isReadOnly || active < UInt64(quorum) else { continue }
                 return .success(
-                    "the replica \(replica) of ClickHouse takes no inserts into \(table): \(CountText.of(active, "replica")) active, "
-                        + "\(quorum) needed.")
+                    """
+                    the replica \(replica) of ClickHouse takes no inserts into \(table): \
+                    \(CountText.of(active, "replica")) active, \(quorum) needed.
+                    """)
             }
             guard let table = missing.min() else { return .success(nil) }
             return .success(

@@ -1,4 +1,3 @@
-import CollectorStore
 import WireModel
 
 /// Finds the slices of a chain that count, among all that a replica has. A pure function.

@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// One part or one close of a request, on its way through a group.

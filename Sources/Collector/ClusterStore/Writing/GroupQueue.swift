@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// Decides which waiting requests make the next group, and when. A state machine without effects.

@@ -1,5 +1,5 @@
-import CollectorStore
 import PostgreSQL
+import RecordStore
 import WireModel
 
 /// Finds points of a device's history in the collector's, for the close of an epoch.

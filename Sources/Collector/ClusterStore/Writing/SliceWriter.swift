@@ -1,8 +1,9 @@
 import ClickHouse
-import CollectorStore
+import CollectorTunables
 import FoundationEssentials
 import Logging
 import PostgreSQL
+import RecordStore
 import Synchronization
 import WireModel
 
@@ -33,8 +34,6 @@ actor SliceWriter {
     private var lastInsert = Duration.zero
     /// The error of the last group, until one succeeds.
     private(set) var trouble: StoreError?
-
-    private static let longestGathering = Duration.milliseconds(20)
 
     init(
         chains: ChainTable, slices: SliceTable, points: PointSearch, limits: WriterPipeline.Limits,
@@ -93,7 +92,7 @@ actor SliceWriter {
         if isGathering { return }
         isGathering = true
         Task {
-            try? await Task.sleep(for: min(lastInsert / 8, Self.longestGathering))
+            try? await Task.sleep(for: min(lastInsert / 8, Tunables.Cluster.longestGathering))
             isGathering = false
             beginGroups(isGathered: true)
         }

@@ -91,7 +91,8 @@ extension WireGPSSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "vertical_accuracy_meters", metric: Definitions.ws1_gps_accuracy_vertical) { sample, emit in
+            CatalogEntry(field: "vertical_accuracy_meters", metric: Definitions.ws1_gps_accuracy_vertical) {
+                sample, emit in
                 if sample.hasVerticalAccuracyMeters {
                     emit(sample.verticalAccuracyMeters, [:])
                 }

@@ -22,27 +22,38 @@ extension WireNetworkAdapterSample: CatalogedSample {
             CatalogEntry(field: "adapters.mtu", metric: Definitions.ws1_network_mtu) { sample, emit in
                 for element in sample.adapters {
                     if element.mtu != 0 {
-                        var attributes: MetricAttributes = ["network.interface.name": .text(element.name), "ws1.network.interface.index": .integer(Int64(clamping: element.index))]
+                        var attributes: MetricAttributes = [
+                            "network.interface.name": .text(element.name),
+                            "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.mtu), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "adapters.carrier_changes", metric: Definitions.ws1_network_carrier_changes) { sample, emit in
+            CatalogEntry(field: "adapters.carrier_changes", metric: Definitions.ws1_network_carrier_changes) {
+                sample, emit in
                 for element in sample.adapters {
                     if element.hasCarrierChanges {
-                        var attributes: MetricAttributes = ["network.interface.name": .text(element.name), "ws1.network.interface.index": .integer(Int64(clamping: element.index))]
+                        var attributes: MetricAttributes = [
+                            "network.interface.name": .text(element.name),
+                            "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.carrierChanges), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "adapters.speed_megabits", metric: Definitions.hw_network_bandwidth_limit) { sample, emit in
+            CatalogEntry(field: "adapters.speed_megabits", metric: Definitions.hw_network_bandwidth_limit) {
+                sample, emit in
                 for element in sample.adapters {
                     if element.hasSpeedMegabits {
-                        var attributes: MetricAttributes = ["network.interface.name": .text(element.name), "hw.id": .text(element.name), "ws1.network.interface.index": .integer(Int64(clamping: element.index))]
+                        var attributes: MetricAttributes = [
+                            "network.interface.name": .text(element.name), "hw.id": .text(element.name),
+                            "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.speedMegabits) * 125_000, attributes)
                     }

@@ -82,80 +82,139 @@ extension WireNetworkDataSample: CatalogedSample {
     private static func entries() -> [CatalogEntry<WireNetworkDataSample>] {
         var entries: [CatalogEntry<WireNetworkDataSample>] = []
         entries.append(
-            CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_network_sample_interval) { sample, emit in
+            CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_network_sample_interval) {
+                sample, emit in
                 if sample.hasIntervalMicroseconds {
                     emit(Double(sample.intervalMicroseconds) / 1_000_000, [:])
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_bytes", metric: Definitions.ws1_network_class_io_increase) { sample, emit in
+            CatalogEntry(field: "classes.delta.received_bytes", metric: Definitions.ws1_network_class_io_increase) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.receivedBytes), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.receivedBytes),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_bytes", metric: Definitions.ws1_network_class_io_increase) { sample, emit in
+            CatalogEntry(field: "classes.delta.sent_bytes", metric: Definitions.ws1_network_class_io_increase) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.sentBytes), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.sentBytes),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_packets", metric: Definitions.ws1_network_class_packet_count_increase) { sample, emit in
+            CatalogEntry(
+                field: "classes.delta.received_packets", metric: Definitions.ws1_network_class_packet_count_increase
+            ) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.receivedPackets), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.receivedPackets),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_packets", metric: Definitions.ws1_network_class_packet_count_increase) { sample, emit in
+            CatalogEntry(
+                field: "classes.delta.sent_packets", metric: Definitions.ws1_network_class_packet_count_increase
+            ) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.sentPackets), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.sentPackets),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_errors", metric: Definitions.ws1_network_class_errors_increase) { sample, emit in
+            CatalogEntry(field: "classes.delta.received_errors", metric: Definitions.ws1_network_class_errors_increase)
+            { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.receivedErrors), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.receivedErrors),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_errors", metric: Definitions.ws1_network_class_errors_increase) { sample, emit in
+            CatalogEntry(field: "classes.delta.sent_errors", metric: Definitions.ws1_network_class_errors_increase) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.sentErrors), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.sentErrors),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.received_drops", metric: Definitions.ws1_network_class_packet_dropped_increase) { sample, emit in
+            CatalogEntry(
+                field: "classes.delta.received_drops", metric: Definitions.ws1_network_class_packet_dropped_increase
+            ) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.receivedDrops), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.receivedDrops),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.delta.sent_drops", metric: Definitions.ws1_network_class_packet_dropped_increase) { sample, emit in
+            CatalogEntry(
+                field: "classes.delta.sent_drops", metric: Definitions.ws1_network_class_packet_dropped_increase
+            ) { sample, emit in
                 for element in sample.classes {
                     if element.hasDelta {
-                        emit(Double(element.delta.sentDrops), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.delta.sentDrops),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_bytes", metric: Definitions.ws1_network_class_io) { sample, emit in
+            CatalogEntry(field: "classes.total.received_bytes", metric: Definitions.ws1_network_class_io) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.receivedBytes), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.receivedBytes),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
@@ -163,143 +222,215 @@ extension WireNetworkDataSample: CatalogedSample {
             CatalogEntry(field: "classes.total.sent_bytes", metric: Definitions.ws1_network_class_io) { sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.sentBytes), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.sentBytes),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_packets", metric: Definitions.ws1_network_class_packet_count) { sample, emit in
+            CatalogEntry(field: "classes.total.received_packets", metric: Definitions.ws1_network_class_packet_count) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.receivedPackets), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.receivedPackets),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_packets", metric: Definitions.ws1_network_class_packet_count) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_packets", metric: Definitions.ws1_network_class_packet_count) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.sentPackets), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.sentPackets),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_errors", metric: Definitions.ws1_network_class_errors) { sample, emit in
+            CatalogEntry(field: "classes.total.received_errors", metric: Definitions.ws1_network_class_errors) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.receivedErrors), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.receivedErrors),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_errors", metric: Definitions.ws1_network_class_errors) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_errors", metric: Definitions.ws1_network_class_errors) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.sentErrors), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.sentErrors),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.received_drops", metric: Definitions.ws1_network_class_packet_dropped) { sample, emit in
+            CatalogEntry(field: "classes.total.received_drops", metric: Definitions.ws1_network_class_packet_dropped) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.receivedDrops), ["network.io.direction": .text("receive"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.receivedDrops),
+                            [
+                                "network.io.direction": .text("receive"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "classes.total.sent_drops", metric: Definitions.ws1_network_class_packet_dropped) { sample, emit in
+            CatalogEntry(field: "classes.total.sent_drops", metric: Definitions.ws1_network_class_packet_dropped) {
+                sample, emit in
                 for element in sample.classes {
                     if element.hasTotal {
-                        emit(Double(element.total.sentDrops), ["network.io.direction": .text("transmit"), "ws1.network.class": .text(element.class.attributeValue ?? "unknown")])
+                        emit(
+                            Double(element.total.sentDrops),
+                            [
+                                "network.io.direction": .text("transmit"),
+                                "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_bytes", metric: Definitions.ws1_network_io_increase) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.received_bytes", metric: Definitions.ws1_network_io_increase) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.receivedBytes), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_bytes", metric: Definitions.ws1_network_io_increase) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_bytes", metric: Definitions.ws1_network_io_increase) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.sentBytes), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_packets", metric: Definitions.ws1_network_packet_count_increase) { sample, emit in
+            CatalogEntry(
+                field: "interfaces.delta.received_packets", metric: Definitions.ws1_network_packet_count_increase
+            ) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                            "system.device": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.receivedPackets), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_packets", metric: Definitions.ws1_network_packet_count_increase) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_packets", metric: Definitions.ws1_network_packet_count_increase)
+            { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                            "system.device": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.sentPackets), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_errors", metric: Definitions.ws1_network_errors_increase) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.received_errors", metric: Definitions.ws1_network_errors_increase) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.receivedErrors), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_errors", metric: Definitions.ws1_network_errors_increase) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_errors", metric: Definitions.ws1_network_errors_increase) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.sentErrors), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.received_drops", metric: Definitions.ws1_network_packet_dropped_increase) { sample, emit in
+            CatalogEntry(
+                field: "interfaces.delta.received_drops", metric: Definitions.ws1_network_packet_dropped_increase
+            ) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.receivedDrops), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.delta.sent_drops", metric: Definitions.ws1_network_packet_dropped_increase) { sample, emit in
+            CatalogEntry(field: "interfaces.delta.sent_drops", metric: Definitions.ws1_network_packet_dropped_increase)
+            { sample, emit in
                 for element in sample.interfaces {
                     if element.hasDelta {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.delta.sentDrops), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_bytes", metric: Definitions.system_network_io) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_bytes", metric: Definitions.system_network_io) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.receivedBytes), attributes)
                     }
@@ -309,67 +440,89 @@ extension WireNetworkDataSample: CatalogedSample {
             CatalogEntry(field: "interfaces.total.sent_bytes", metric: Definitions.system_network_io) { sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.sentBytes), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_packets", metric: Definitions.system_network_packet_count) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_packets", metric: Definitions.system_network_packet_count) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                            "system.device": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.receivedPackets), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_packets", metric: Definitions.system_network_packet_count) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_packets", metric: Definitions.system_network_packet_count) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name), "system.device": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                            "system.device": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.sentPackets), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_errors", metric: Definitions.system_network_errors) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_errors", metric: Definitions.system_network_errors) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.receivedErrors), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_errors", metric: Definitions.system_network_errors) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_errors", metric: Definitions.system_network_errors) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.sentErrors), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.received_drops", metric: Definitions.system_network_packet_dropped) { sample, emit in
+            CatalogEntry(field: "interfaces.total.received_drops", metric: Definitions.system_network_packet_dropped) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.receivedDrops), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.total.sent_drops", metric: Definitions.system_network_packet_dropped) { sample, emit in
+            CatalogEntry(field: "interfaces.total.sent_drops", metric: Definitions.system_network_packet_dropped) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTotal {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
                         emit(Double(element.total.sentDrops), attributes)
                     }
@@ -406,9 +559,12 @@ extension WireNetworkDataSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "tcp_established", metric: Definitions.system_network_connection_count) { sample, emit in
+            CatalogEntry(field: "tcp_established", metric: Definitions.system_network_connection_count) {
+                sample, emit in
                 if sample.hasTcpEstablished {
-                    emit(Double(sample.tcpEstablished), ["network.transport": .text("tcp"), "network.connection.state": .text("established")])
+                    emit(
+                        Double(sample.tcpEstablished),
+                        ["network.transport": .text("tcp"), "network.connection.state": .text("established")])
                 }
             })
         entries.append(

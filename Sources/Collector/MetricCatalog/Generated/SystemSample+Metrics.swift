@@ -151,7 +151,8 @@ extension WireSystemSample: CatalogedSample {
     private static func entries() -> [CatalogEntry<WireSystemSample>] {
         var entries: [CatalogEntry<WireSystemSample>] = []
         entries.append(
-            CatalogEntry(field: "identity.logical_cores", metric: Definitions.system_cpu_logical_count) { sample, emit in
+            CatalogEntry(field: "identity.logical_cores", metric: Definitions.system_cpu_logical_count) {
+                sample, emit in
                 if sample.identity.logicalCores != 0 {
                     emit(Double(sample.identity.logicalCores), [:])
                 }
@@ -167,7 +168,8 @@ extension WireSystemSample: CatalogedSample {
                 emit(Double(sample.uptimeSeconds), [:])
             })
         entries.append(
-            CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_system_sample_interval) { sample, emit in
+            CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_system_sample_interval) {
+                sample, emit in
                 if sample.hasIntervalMicroseconds {
                     emit(Double(sample.intervalMicroseconds) / 1_000_000, [:])
                 }
@@ -223,49 +225,68 @@ extension WireSystemSample: CatalogedSample {
         entries.append(
             CatalogEntry(field: "cores.user", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.user) / 10_000, ["cpu.mode": .text("user"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.user) / 10_000,
+                        ["cpu.mode": .text("user"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.nice", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.nice) / 10_000, ["cpu.mode": .text("nice"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.nice) / 10_000,
+                        ["cpu.mode": .text("nice"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.system", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.system) / 10_000, ["cpu.mode": .text("system"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.system) / 10_000,
+                        ["cpu.mode": .text("system"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.idle", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.idle) / 10_000, ["cpu.mode": .text("idle"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.idle) / 10_000,
+                        ["cpu.mode": .text("idle"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.io_wait", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.ioWait) / 10_000, ["cpu.mode": .text("iowait"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.ioWait) / 10_000,
+                        ["cpu.mode": .text("iowait"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.irq", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.irq) / 10_000, ["cpu.mode": .text("interrupt"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.irq) / 10_000,
+                        [
+                            "cpu.mode": .text("interrupt"),
+                            "cpu.logical_number": .integer(Int64(clamping: element.number)),
+                        ])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.soft_irq", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.softIrq) / 10_000, ["cpu.mode": .text("softirq"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.softIrq) / 10_000,
+                        ["cpu.mode": .text("softirq"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
             CatalogEntry(field: "cores.steal", metric: Definitions.ws1_system_core_utilization) { sample, emit in
                 for element in sample.cores {
-                    emit(Double(element.steal) / 10_000, ["cpu.mode": .text("steal"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
+                    emit(
+                        Double(element.steal) / 10_000,
+                        ["cpu.mode": .text("steal"), "cpu.logical_number": .integer(Int64(clamping: element.number))])
                 }
             })
         entries.append(
@@ -281,13 +302,15 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "load.fifteen_minutes", metric: Definitions.system_cpu_load_average_15m) { sample, emit in
+            CatalogEntry(field: "load.fifteen_minutes", metric: Definitions.system_cpu_load_average_15m) {
+                sample, emit in
                 if sample.hasLoad {
                     emit(Double(sample.load.fifteenMinutes) / 100, [:])
                 }
             })
         entries.append(
-            CatalogEntry(field: "activity.context_switches", metric: Definitions.ws1_system_context_switches) { sample, emit in
+            CatalogEntry(field: "activity.context_switches", metric: Definitions.ws1_system_context_switches) {
+                sample, emit in
                 if sample.activity.hasContextSwitches {
                     emit(Double(sample.activity.contextSwitches), [:])
                 }
@@ -299,7 +322,8 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "activity.processes_created", metric: Definitions.system_process_created) { sample, emit in
+            CatalogEntry(field: "activity.processes_created", metric: Definitions.system_process_created) {
+                sample, emit in
                 if sample.activity.hasProcessesCreated {
                     emit(Double(sample.activity.processesCreated), [:])
                 }
@@ -317,147 +341,281 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.cpu.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.cpu.hasSome {
-                    emit(Double(sample.pressure.cpu.some.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("10s")])
+                    emit(
+                        Double(sample.pressure.cpu.some.average10Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("10s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.cpu.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.cpu.hasSome {
-                    emit(Double(sample.pressure.cpu.some.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("60s")])
+                    emit(
+                        Double(sample.pressure.cpu.some.average60Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("60s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.cpu.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.cpu.hasSome {
-                    emit(Double(sample.pressure.cpu.some.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("300s")])
+                    emit(
+                        Double(sample.pressure.cpu.some.average300Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("300s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+            CatalogEntry(field: "pressure.cpu.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) {
+                sample, emit in
                 if sample.pressure.cpu.hasSome {
-                    emit(Double(sample.pressure.cpu.some.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some")])
+                    emit(
+                        Double(sample.pressure.cpu.some.totalMicroseconds) / 1_000_000,
+                        ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("some")])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.cpu.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.cpu.hasFull {
-                    emit(Double(sample.pressure.cpu.full.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("10s")])
+                    emit(
+                        Double(sample.pressure.cpu.full.average10Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("10s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.cpu.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.cpu.hasFull {
-                    emit(Double(sample.pressure.cpu.full.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("60s")])
+                    emit(
+                        Double(sample.pressure.cpu.full.average60Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("60s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.cpu.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.cpu.hasFull {
-                    emit(Double(sample.pressure.cpu.full.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("300s")])
+                    emit(
+                        Double(sample.pressure.cpu.full.average300Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("300s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.cpu.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+            CatalogEntry(field: "pressure.cpu.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) {
+                sample, emit in
                 if sample.pressure.cpu.hasFull {
-                    emit(Double(sample.pressure.cpu.full.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full")])
+                    emit(
+                        Double(sample.pressure.cpu.full.totalMicroseconds) / 1_000_000,
+                        ["ws1.pressure.resource": .text("cpu"), "ws1.pressure.scope": .text("full")])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.memory.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.memory.hasSome {
-                    emit(Double(sample.pressure.memory.some.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("10s")])
+                    emit(
+                        Double(sample.pressure.memory.some.average10Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("10s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.memory.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.memory.hasSome {
-                    emit(Double(sample.pressure.memory.some.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("60s")])
+                    emit(
+                        Double(sample.pressure.memory.some.average60Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("60s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.memory.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.memory.hasSome {
-                    emit(Double(sample.pressure.memory.some.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("300s")])
+                    emit(
+                        Double(sample.pressure.memory.some.average300Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("300s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+            CatalogEntry(field: "pressure.memory.some.total_microseconds", metric: Definitions.ws1_system_pressure_time)
+            { sample, emit in
                 if sample.pressure.memory.hasSome {
-                    emit(Double(sample.pressure.memory.some.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some")])
+                    emit(
+                        Double(sample.pressure.memory.some.totalMicroseconds) / 1_000_000,
+                        ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("some")])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.memory.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.memory.hasFull {
-                    emit(Double(sample.pressure.memory.full.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("10s")])
+                    emit(
+                        Double(sample.pressure.memory.full.average10Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("10s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.memory.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.memory.hasFull {
-                    emit(Double(sample.pressure.memory.full.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("60s")])
+                    emit(
+                        Double(sample.pressure.memory.full.average60Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("60s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(
+                field: "pressure.memory.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average
+            ) { sample, emit in
                 if sample.pressure.memory.hasFull {
-                    emit(Double(sample.pressure.memory.full.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("300s")])
+                    emit(
+                        Double(sample.pressure.memory.full.average300Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("300s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.memory.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+            CatalogEntry(field: "pressure.memory.full.total_microseconds", metric: Definitions.ws1_system_pressure_time)
+            { sample, emit in
                 if sample.pressure.memory.hasFull {
-                    emit(Double(sample.pressure.memory.full.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full")])
+                    emit(
+                        Double(sample.pressure.memory.full.totalMicroseconds) / 1_000_000,
+                        ["ws1.pressure.resource": .text("memory"), "ws1.pressure.scope": .text("full")])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.io.some.average_10_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.io.hasSome {
-                    emit(Double(sample.pressure.io.some.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("10s")])
+                    emit(
+                        Double(sample.pressure.io.some.average10Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("10s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.io.some.average_60_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.io.hasSome {
-                    emit(Double(sample.pressure.io.some.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("60s")])
+                    emit(
+                        Double(sample.pressure.io.some.average60Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("60s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.io.some.average_300_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.io.hasSome {
-                    emit(Double(sample.pressure.io.some.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"), "ws1.pressure.window": .text("300s")])
+                    emit(
+                        Double(sample.pressure.io.some.average300Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some"),
+                            "ws1.pressure.window": .text("300s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+            CatalogEntry(field: "pressure.io.some.total_microseconds", metric: Definitions.ws1_system_pressure_time) {
+                sample, emit in
                 if sample.pressure.io.hasSome {
-                    emit(Double(sample.pressure.io.some.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some")])
+                    emit(
+                        Double(sample.pressure.io.some.totalMicroseconds) / 1_000_000,
+                        ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("some")])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.io.full.average_10_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.io.hasFull {
-                    emit(Double(sample.pressure.io.full.average10Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("10s")])
+                    emit(
+                        Double(sample.pressure.io.full.average10Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("10s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.io.full.average_60_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.io.hasFull {
-                    emit(Double(sample.pressure.io.full.average60Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("60s")])
+                    emit(
+                        Double(sample.pressure.io.full.average60Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("60s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average) { sample, emit in
+            CatalogEntry(field: "pressure.io.full.average_300_seconds", metric: Definitions.ws1_system_pressure_average)
+            { sample, emit in
                 if sample.pressure.io.hasFull {
-                    emit(Double(sample.pressure.io.full.average300Seconds) / 10_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"), "ws1.pressure.window": .text("300s")])
+                    emit(
+                        Double(sample.pressure.io.full.average300Seconds) / 10_000,
+                        [
+                            "ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full"),
+                            "ws1.pressure.window": .text("300s"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "pressure.io.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) { sample, emit in
+            CatalogEntry(field: "pressure.io.full.total_microseconds", metric: Definitions.ws1_system_pressure_time) {
+                sample, emit in
                 if sample.pressure.io.hasFull {
-                    emit(Double(sample.pressure.io.full.totalMicroseconds) / 1_000_000, ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full")])
+                    emit(
+                        Double(sample.pressure.io.full.totalMicroseconds) / 1_000_000,
+                        ["ws1.pressure.resource": .text("io"), "ws1.pressure.scope": .text("full")])
                 }
             })
         entries.append(
@@ -517,63 +675,106 @@ extension WireSystemSample: CatalogedSample {
         entries.append(
             CatalogEntry(field: "file_systems.size", metric: Definitions.system_filesystem_limit) { sample, emit in
                 for element in sample.fileSystems {
-                    emit(Double(element.size), ["system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                    emit(
+                        Double(element.size),
+                        [
+                            "system.filesystem.mountpoint": .text(element.mountPoint),
+                            "system.filesystem.type": .text(element.type), "system.device": .text(element.device),
+                            "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw"),
+                        ])
                 }
             })
         entries.append(
             CatalogEntry(field: "file_systems.used", metric: Definitions.system_filesystem_usage) { sample, emit in
                 for element in sample.fileSystems {
-                    emit(Double(element.used), ["system.filesystem.state": .text("used"), "system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                    emit(
+                        Double(element.used),
+                        [
+                            "system.filesystem.state": .text("used"),
+                            "system.filesystem.mountpoint": .text(element.mountPoint),
+                            "system.filesystem.type": .text(element.type), "system.device": .text(element.device),
+                            "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw"),
+                        ])
                 }
             })
         entries.append(
             CatalogEntry(field: "file_systems.available", metric: Definitions.system_filesystem_usage) { sample, emit in
                 for element in sample.fileSystems {
-                    emit(Double(element.available), ["system.filesystem.state": .text("free"), "system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                    emit(
+                        Double(element.available),
+                        [
+                            "system.filesystem.state": .text("free"),
+                            "system.filesystem.mountpoint": .text(element.mountPoint),
+                            "system.filesystem.type": .text(element.type), "system.device": .text(element.device),
+                            "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw"),
+                        ])
                 }
             })
         entries.append(
-            CatalogEntry(field: "file_systems.inodes", metric: Definitions.ws1_system_filesystem_inodes_limit) { sample, emit in
+            CatalogEntry(field: "file_systems.inodes", metric: Definitions.ws1_system_filesystem_inodes_limit) {
+                sample, emit in
                 for element in sample.fileSystems {
                     if element.inodes != 0 {
-                        emit(Double(element.inodes), ["system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                        emit(
+                            Double(element.inodes),
+                            [
+                                "system.filesystem.mountpoint": .text(element.mountPoint),
+                                "system.filesystem.type": .text(element.type), "system.device": .text(element.device),
+                                "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw"),
+                            ])
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "file_systems.inodes_free", metric: Definitions.ws1_system_filesystem_inodes_free) { sample, emit in
+            CatalogEntry(field: "file_systems.inodes_free", metric: Definitions.ws1_system_filesystem_inodes_free) {
+                sample, emit in
                 for element in sample.fileSystems {
                     if element.inodes != 0 {
-                        emit(Double(element.inodesFree), ["system.filesystem.mountpoint": .text(element.mountPoint), "system.filesystem.type": .text(element.type), "system.device": .text(element.device), "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw")])
+                        emit(
+                            Double(element.inodesFree),
+                            [
+                                "system.filesystem.mountpoint": .text(element.mountPoint),
+                                "system.filesystem.type": .text(element.type), "system.device": .text(element.device),
+                                "system.filesystem.mode": .text(element.readOnly ? "ro" : "rw"),
+                            ])
                     }
                 }
             })
         entries.append(
             CatalogEntry(field: "block_devices.reads", metric: Definitions.system_disk_operations) { sample, emit in
                 for element in sample.blockDevices {
-                    emit(Double(element.reads), ["disk.io.direction": .text("read"), "system.device": .text(element.name)])
+                    emit(
+                        Double(element.reads),
+                        ["disk.io.direction": .text("read"), "system.device": .text(element.name)])
                 }
             })
         entries.append(
             CatalogEntry(field: "block_devices.writes", metric: Definitions.system_disk_operations) { sample, emit in
                 for element in sample.blockDevices {
-                    emit(Double(element.writes), ["disk.io.direction": .text("write"), "system.device": .text(element.name)])
+                    emit(
+                        Double(element.writes),
+                        ["disk.io.direction": .text("write"), "system.device": .text(element.name)])
                 }
             })
         entries.append(
             CatalogEntry(field: "block_devices.read_bytes", metric: Definitions.system_disk_io) { sample, emit in
                 for element in sample.blockDevices {
-                    emit(Double(element.readBytes), ["disk.io.direction": .text("read"), "system.device": .text(element.name)])
+                    emit(
+                        Double(element.readBytes),
+                        ["disk.io.direction": .text("read"), "system.device": .text(element.name)])
                 }
             })
         entries.append(
             CatalogEntry(field: "block_devices.written_bytes", metric: Definitions.system_disk_io) { sample, emit in
                 for element in sample.blockDevices {
-                    emit(Double(element.writtenBytes), ["disk.io.direction": .text("write"), "system.device": .text(element.name)])
+                    emit(
+                        Double(element.writtenBytes),
+                        ["disk.io.direction": .text("write"), "system.device": .text(element.name)])
                 }
             })
         entries.append(
-            CatalogEntry(field: "block_devices.busy_microseconds", metric: Definitions.system_disk_io_time) { sample, emit in
+            CatalogEntry(field: "block_devices.busy_microseconds", metric: Definitions.system_disk_io_time) {
+                sample, emit in
                 for element in sample.blockDevices {
                     emit(Double(element.busyMicroseconds) / 1_000_000, ["system.device": .text(element.name)])
                 }
@@ -626,7 +827,8 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "self.cpu_time_microseconds", metric: Definitions.ws1_sampler_cpu_time) { sample, emit in
+            CatalogEntry(field: "self.cpu_time_microseconds", metric: Definitions.ws1_sampler_cpu_time) {
+                sample, emit in
                 if sample.hasSelf_p {
                     emit(Double(sample.self_p.cpuTimeMicroseconds) / 1_000_000, [:])
                 }
@@ -644,7 +846,8 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "self.open_files", metric: Definitions.process_unix_file_descriptor_count) { sample, emit in
+            CatalogEntry(field: "self.open_files", metric: Definitions.process_unix_file_descriptor_count) {
+                sample, emit in
                 if sample.self_p.hasOpenFiles {
                     emit(Double(sample.self_p.openFiles), [:])
                 }
@@ -662,7 +865,8 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "self.queue_written_bytes", metric: Definitions.ws1_sampler_queue_written) { sample, emit in
+            CatalogEntry(field: "self.queue_written_bytes", metric: Definitions.ws1_sampler_queue_written) {
+                sample, emit in
                 if sample.self_p.hasQueueWrittenBytes {
                     emit(Double(sample.self_p.queueWrittenBytes), [:])
                 }
@@ -682,7 +886,9 @@ extension WireSystemSample: CatalogedSample {
         entries.append(
             CatalogEntry(field: "self.slowdown.factor", metric: Definitions.ws1_sampler_slowdown) { sample, emit in
                 if sample.self_p.hasSlowdown {
-                    emit(Double(sample.self_p.slowdown.factor) / 100, ["ws1.budget": .text(sample.self_p.slowdown.budget)])
+                    emit(
+                        Double(sample.self_p.slowdown.factor) / 100,
+                        ["ws1.budget": .text(sample.self_p.slowdown.budget)])
                 }
             })
         entries.append(
@@ -692,7 +898,8 @@ extension WireSystemSample: CatalogedSample {
                 }
             })
         entries.append(
-            CatalogEntry(field: "self.slowdown.allowed", metric: Definitions.ws1_sampler_budget_allowed) { sample, emit in
+            CatalogEntry(field: "self.slowdown.allowed", metric: Definitions.ws1_sampler_budget_allowed) {
+                sample, emit in
                 if sample.self_p.hasSlowdown {
                     emit(Double(sample.self_p.slowdown.allowed), ["ws1.budget": .text(sample.self_p.slowdown.budget)])
                 }

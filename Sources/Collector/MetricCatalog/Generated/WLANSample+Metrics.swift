@@ -37,61 +37,83 @@ extension WireWLANSample: CatalogedSample {
     private static func entries() -> [CatalogEntry<WireWLANSample>] {
         var entries: [CatalogEntry<WireWLANSample>] = []
         entries.append(
-            CatalogEntry(field: "interfaces.frequency_megahertz", metric: Definitions.ws1_wlan_frequency) { sample, emit in
+            CatalogEntry(field: "interfaces.frequency_megahertz", metric: Definitions.ws1_wlan_frequency) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasFrequencyMegahertz {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.frequencyMegahertz) * 1_000_000, attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.width_megahertz", metric: Definitions.ws1_wlan_channel_width) { sample, emit in
+            CatalogEntry(field: "interfaces.width_megahertz", metric: Definitions.ws1_wlan_channel_width) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasWidthMegahertz {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.widthMegahertz) * 1_000_000, attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.signal_decibel_milliwatts", metric: Definitions.ws1_wlan_signal) { sample, emit in
+            CatalogEntry(field: "interfaces.signal_decibel_milliwatts", metric: Definitions.ws1_wlan_signal) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasSignalDecibelMilliwatts {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.signalDecibelMilliwatts), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.noise_decibel_milliwatts", metric: Definitions.ws1_wlan_noise) { sample, emit in
+            CatalogEntry(field: "interfaces.noise_decibel_milliwatts", metric: Definitions.ws1_wlan_noise) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasNoiseDecibelMilliwatts {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.noiseDecibelMilliwatts), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.transmit_rate_kilobits", metric: Definitions.ws1_wlan_bit_rate) { sample, emit in
+            CatalogEntry(field: "interfaces.transmit_rate_kilobits", metric: Definitions.ws1_wlan_bit_rate) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasTransmitRateKilobits {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("transmit"), "network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
+                        ]
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.transmitRateKilobits) * 1_000, attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.receive_rate_kilobits", metric: Definitions.ws1_wlan_bit_rate) { sample, emit in
+            CatalogEntry(field: "interfaces.receive_rate_kilobits", metric: Definitions.ws1_wlan_bit_rate) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasReceiveRateKilobits {
-                        var attributes: MetricAttributes = ["network.io.direction": .text("receive"), "network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        var attributes: MetricAttributes = [
+                            "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
+                        ]
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.receiveRateKilobits) * 1_000, attributes)
                     }
                 }
@@ -101,7 +123,9 @@ extension WireWLANSample: CatalogedSample {
                 for element in sample.interfaces {
                     if element.hasTransmitRetries {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.transmitRetries), attributes)
                     }
                 }
@@ -111,27 +135,35 @@ extension WireWLANSample: CatalogedSample {
                 for element in sample.interfaces {
                     if element.hasTransmitFailures {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.transmitFailures), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.beacon_losses", metric: Definitions.ws1_wlan_beacon_losses) { sample, emit in
+            CatalogEntry(field: "interfaces.beacon_losses", metric: Definitions.ws1_wlan_beacon_losses) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasBeaconLosses {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.beaconLosses), attributes)
                     }
                 }
             })
         entries.append(
-            CatalogEntry(field: "interfaces.connected_seconds", metric: Definitions.ws1_wlan_connected) { sample, emit in
+            CatalogEntry(field: "interfaces.connected_seconds", metric: Definitions.ws1_wlan_connected) {
+                sample, emit in
                 for element in sample.interfaces {
                     if element.hasConnectedSeconds {
                         var attributes: MetricAttributes = ["network.interface.name": .text(element.name)]
-                        if element.hasChannel { attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel)) }
+                        if element.hasChannel {
+                            attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
+                        }
                         emit(Double(element.connectedSeconds), attributes)
                     }
                 }

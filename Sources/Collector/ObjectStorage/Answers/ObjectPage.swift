@@ -30,7 +30,10 @@ extension ObjectPage {
         func corrupt(_ reason: String, _ cause: (any Error)? = nil) -> ObjectStorageError {
             ObjectStorageError(
                 .corrupt,
-                "the object storage answered with something else than a list of objects: \(reason). Is something between that answers in its place?",
+                """
+                the object storage answered with something else than a list of objects: \(reason). Is something \
+                between that answers in its place?
+                """,
                 cause: cause)
         }
         let root: XMLElement

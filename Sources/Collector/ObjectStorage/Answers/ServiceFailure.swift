@@ -74,12 +74,18 @@ struct ServiceFailure: Sendable {
             let theirs = date.map { "; the storage says it is \($0.prefix(64))" } ?? ""
             return error(
                 .refused,
-                "finds that the clock of this machine differs too much from its own (here it is \(now)\(theirs)). Set the clock of the one that is wrong; use NTP."
+                """
+                finds that the clock of this machine differs too much from its own (here it is \(now)\(theirs)). Set \
+                the clock of the one that is wrong; use NTP.
+                """
             )
         case "SignatureDoesNotMatch":
             return error(
                 .refused,
-                "finds the signature wrong (\(answer)). Check the secret access key, the region, and whether a proxy on the way changes requests."
+                """
+                finds the signature wrong (\(answer)). Check the secret access key, the region, and whether a proxy on \
+                the way changes requests.
+                """
             )
         case "InvalidAccessKeyId":
             return error(.refused, "does not know the access key (\(answer)). Check the credentials.")
@@ -98,7 +104,10 @@ struct ServiceFailure: Sendable {
         case 401, 403:
             return error(
                 .refused,
-                "denies access (\(answer)). The credentials need the right to list the bucket, and to read, write and delete objects in it."
+                """
+                denies access (\(answer)). The credentials need the right to list the bucket, and to read, write and \
+                delete objects in it.
+                """
             )
         case 404: return error(.notFound, "has no bucket \(configuration.bucket), or nothing of the kind (\(answer)).")
         case 300..<400: return error(.configuration, wrongRegion(configuration))
@@ -109,6 +118,9 @@ struct ServiceFailure: Sendable {
     private func wrongRegion(_ configuration: ObjectStorageConfiguration) -> String {
         let theirs = region.map { "; the storage names \($0)" } ?? ""
         return
-            "wants another region or address (it answered \(answer); the region is set to \(configuration.region)\(theirs)). Mend the region or the endpoint URL."
+            """
+            wants another region or address (it answered \(answer); the region is set to \
+            \(configuration.region)\(theirs)). Mend the region or the endpoint URL.
+            """
     }
 }

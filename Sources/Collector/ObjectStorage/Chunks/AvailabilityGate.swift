@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import Synchronization
 import TelemetryBasics
 
@@ -44,7 +44,10 @@ final class AvailabilityGate: Sendable {
         guard let entry else {
             throw StoreError(
                 .unavailable,
-                "log chunks in object storage (unavailable): the storage did not answer a moment ago; the next try is soon."
+                """
+                log chunks in object storage (unavailable): the storage did not answer a moment ago; the next try is \
+                soon.
+                """
             )
         }
         return entry

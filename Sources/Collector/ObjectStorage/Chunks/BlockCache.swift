@@ -1,5 +1,5 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import Synchronization
 
 /// Keeps parts of objects in memory: aligned blocks, those that were used last.

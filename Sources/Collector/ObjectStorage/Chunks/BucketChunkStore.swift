@@ -1,6 +1,7 @@
-import CollectorStore
 import FoundationEssentials
+import LogArchive
 import NIOCore
+import RecordStore
 import Synchronization
 import TelemetryBasics
 

@@ -21,7 +21,10 @@ extension ObjectStorageCredentials {
                     guard let value = variable(name) else {
                         throw ObjectStorageError(
                             .configuration,
-                            "the environment has no \(name). Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file of credentials."
+                            """
+                            the environment has no \(name). Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a \
+                            file of credentials.
+                            """
                         )
                     }
                     return value

@@ -57,13 +57,17 @@ final class ObjectRequests: Sendable {
         guard configuration.allowsPlaintext || address.server.scheme == .https || address.server.isLoopback else {
             throw ObjectStorageError(
                 .configuration,
-                "the object storage \(configuration.endpoint) is on another machine, and plain http:// lets everybody in between read and change logs. Use https://, or allow plaintext where the network itself is protected."
+                """
+                the object storage \(configuration.endpoint) is on another machine, and plain http:// lets everybody \
+                in between read and change logs. Use https://, or allow plaintext where the network itself is protected.
+                """
             )
         }
         var settings = ConnectionSettings(
             collector: address.server, certificateAuthorityFile: configuration.certificateAuthorityFile)
         settings.trustsSystem = false
-        settings.allowsPlaintext = true
+        // Of a proxy on the way, too.
+        settings.allowsPlaintext = configuration.allowsPlaintext
         settings.connectTimeout = configuration.connectTimeout
         do throws(ConnectionSettingsError) {
             try settings.applyProxy(from: ProxyEnvironment(environment))
@@ -171,7 +175,11 @@ extension ObjectStorageError {
         case .tls:
             self.init(
                 .unavailable,
-                "\(subject): no TLS connection to the object storage. Its certificate must name this host, be valid now, and be issued by one of the trusted authorities; check the file of authorities and this machine's clock.",
+                """
+                \(subject): no TLS connection to the object storage. Its certificate must name this host, be valid \
+                now, and be issued by one of the trusted authorities; check the file of authorities and this machine's \
+                clock.
+                """,
                 cause: error)
         case .nameResolution, .connectionRefused, .connectionClosed, .timedOut, .proxy, .pinMismatch,
             .clientCertificate, .other:

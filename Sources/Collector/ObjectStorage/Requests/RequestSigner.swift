@@ -48,7 +48,10 @@ struct RequestSigner: Sendable {
         message.headers.append(
             (
                 "authorization",
-                "\(Self.algorithm) Credential=\(credentials.accessKeyID)/\(scope),SignedHeaders=\(names),Signature=\(signature.hexadecimal)"
+                """
+                \(Self.algorithm) Credential=\(credentials.accessKeyID)/\(scope),SignedHeaders=\(names),\
+                Signature=\(signature.hexadecimal)
+                """
             ))
     }
 

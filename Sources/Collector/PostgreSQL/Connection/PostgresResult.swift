@@ -19,6 +19,15 @@ final class PostgresResult: @unchecked Sendable {  // libpq only reads a finishe
         library.call.fname(pointer, Int32(column)).map { String(cString: $0) } ?? "\(column)"
     }
 
+    /// The number of the column with this name.
+    func column(_ name: String) throws(PostgresError) -> Int {
+        let places = (0..<columnCount).filter { columnName($0) == name }
+        guard let place = places.first, places.count == 1 else {
+            throw PostgresError(.statement, "The result has \(places.count) columns \(name), and one is expected.")
+        }
+        return place
+    }
+
     func type(_ column: Int) -> UInt32 { library.call.ftype(pointer, Int32(column)) }
 
     /// The bytes of a value; `nil` for NULL. Valid while this object lives.

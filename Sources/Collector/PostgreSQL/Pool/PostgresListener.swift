@@ -1,3 +1,4 @@
+import CollectorTunables
 import Dispatch
 import Glibc
 import Logging
@@ -51,24 +52,22 @@ struct PostgresListener: Sendable {
     /// Notifications that wait for the consumer. What comes beyond is dropped, and reported as `.reconnected` later.
     static let bufferedCount = 1024
     private static let probeInterval: Duration = .seconds(5)
-    private static let shortestPause: Duration = .milliseconds(100)
-    private static let longestPause: Duration = .seconds(5)
 
     func run() {
-        var pause = Self.shortestPause
+        var pause = Tunables.Cluster.firstListenPause
         while !event.isSet {
             do throws(PostgresError) {
                 let connection = try connector.connect()
                 defer { connection.close() }
                 connection.answerTimeout = min(connection.answerTimeout, Self.probeInterval)
                 for channel in channels { try connection.command("LISTEN \(quoted(channel))") }
-                pause = Self.shortestPause
+                pause = Tunables.Cluster.firstListenPause
                 try receive(from: connection)
             } catch {
                 connector.logger.warning(
                     "A listener has lost PostgreSQL", metadata: ["error": "\(error)", "pause": "\(pause)"])
                 if event.wait(pause) { return }
-                pause = min(pause * 2, Self.longestPause)
+                pause = min(pause * 2, Tunables.Cluster.longestListenPause)
             }
         }
     }

@@ -22,20 +22,25 @@ package struct PostgresServerFacts: Sendable, Equatable {
         // checkpoint after a promotion, and in recovery nothing is written.
         let row = try session.query(
             """
-            SELECT current_setting('server_version_num')::int8,
-                (SELECT system_identifier FROM pg_control_system()),
+            SELECT current_setting('server_version_num')::int8 AS version,
+                (SELECT system_identifier FROM pg_control_system()) AS system_identifier,
                 CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id::int8 FROM pg_control_checkpoint())
-                    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8 END,
-                pg_is_in_recovery(), current_setting('fsync'), current_setting('synchronous_commit'),
-                current_setting('full_page_writes'), current_setting('synchronous_standby_names'),
+                    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8 END
+                    AS timeline,
+                pg_is_in_recovery() AS is_in_recovery, current_setting('fsync') AS fsync,
+                current_setting('synchronous_commit') AS synchronous_commit,
+                current_setting('full_page_writes') AS full_page_writes,
+                current_setting('synchronous_standby_names') AS synchronous_standby_names,
                 (SELECT count(*) FROM pg_stat_replication
-                    WHERE coalesce(state, 'streaming') IN ('streaming', 'catchup'))
+                    WHERE coalesce(state, 'streaming') IN ('streaming', 'catchup')) AS connected_standbys
             """)[0]
         return PostgresServerFacts(
-            version: try row.int(0), systemIdentifier: try row.int64(1), timeline: try row.int64(2),
-            isInRecovery: try row.bool(3), fsync: try row.string(4), synchronousCommit: try row.string(5),
-            fullPageWrites: try row.string(6), synchronousStandbyNames: try row.string(7),
-            connectedStandbys: try row.int(8))
+            version: try row.int("version"), systemIdentifier: try row.int64("system_identifier"),
+            timeline: try row.int64("timeline"), isInRecovery: try row.bool("is_in_recovery"),
+            fsync: try row.string("fsync"), synchronousCommit: try row.string("synchronous_commit"),
+            fullPageWrites: try row.string("full_page_writes"),
+            synchronousStandbyNames: try row.string("synchronous_standby_names"),
+            connectedStandbys: try row.int("connected_standbys"))
     }
 }
 

@@ -1,12 +1,16 @@
 import Foundation
 
-/// One row with values by the number of their column, counted from 0.
+/// One row with values by the number of their column, counted from 0. A row with more than four columns is read by
+/// their names. For many rows, `PostgresRows.column` finds the number of each column once.
 ///
 /// A value of another type, NULL where a value is expected, and a column that is not there are errors of the code
 /// `.statement`; the message names the column. A `numeric`, such as the `sum` of `int8`, needs a cast in SQL.
 package struct PostgresRow: Sendable {
     let result: PostgresResult
     let row: Int
+
+    /// The number of the column with this name: the one after `AS`, which an expression needs, or the column's own.
+    package func column(_ name: String) throws(PostgresError) -> Int { try result.column(name) }
 
     /// The value of an int2, int4 or int8.
     package func int64(_ column: Int) throws(PostgresError) -> Int64 {
@@ -93,6 +97,12 @@ package struct PostgresRow: Sendable {
     }
 
     package func isNull(_ column: Int) throws(PostgresError) -> Bool { try value(column) == nil }
+
+    package func int64(_ name: String) throws(PostgresError) -> Int64 { try int64(try column(name)) }
+    package func int(_ name: String) throws(PostgresError) -> Int { try int(try column(name)) }
+    package func bool(_ name: String) throws(PostgresError) -> Bool { try bool(try column(name)) }
+    package func string(_ name: String) throws(PostgresError) -> String { try string(try column(name)) }
+    package func optionalData(_ name: String) throws(PostgresError) -> Data? { try optionalData(try column(name)) }
 
     private func value(_ column: Int) throws(PostgresError) -> UnsafeRawBufferPointer? {
         guard column >= 0, column < result.columnCount else {

@@ -18,6 +18,12 @@ package struct PostgresRows: RandomAccessCollection, Sendable {
         return PostgresRow(result: result!, row: position)
     }
 
+    /// The number of the column with this name: the one after `AS`, which an expression needs, or the column's own.
+    package func column(_ name: String) throws(PostgresError) -> Int {
+        guard let result else { throw PostgresError(.statement, "A statement without a result has no column \(name).") }
+        return try result.column(name)
+    }
+
     package var columnNames: [String] {
         guard let result else { return [] }
         return (0..<result.columnCount).map(result.columnName)

@@ -1,0 +1,117 @@
+/// The values of the collector that trade one thing for another: times, counts and sizes that somebody may want to
+/// tune.
+///
+/// Each has its unit in its name or type, its reason, and the range in which the code around it works. Limits of
+/// formats and of the HTTP API are not here, because clients rely on them; nor are defaults of settings. This target
+/// depends on nothing, so every target of the collector can read it.
+package enum Tunables {
+    /// Regular work of one collector.
+    package enum Housekeeping {
+        /// The interval for checking clock and disk, and whether an administrator requested something. A full disk is
+        /// noticed within it. Range: 1 to 60 s.
+        package static let interval = Duration.seconds(10)
+        /// Checks per pass: records are removed and record files checked at the first check and then every hour. A pass
+        /// reads the list of all files. Range: 6 to 8640.
+        package static let looksPerPass = 360
+        /// Checks per search for silent devices and per look at the quotas of records: every minute. A notice of
+        /// silence is that much late. Range: 1 to 60.
+        package static let looksPerSilence = 6
+        /// The interval at which the state of health is examined: what people see is at most that old. Range: 1 to 60
+        /// s.
+        package static let healthInterval = Duration.seconds(10)
+    }
+
+    /// Jobs for many devices.
+    package enum DeviceJobs {
+        /// The wait where nothing can be done. A new job begins within it. Range: 0.1 to 10 s.
+        package static let pause = Duration.seconds(1)
+        /// The longest wait; waits double up to it while the registry cannot be used. Range: `pause` to 10 min.
+        package static let longestPause = Duration.seconds(60)
+        /// Pauses between two searches for old jobs: about an hour. Range: 60 to 86,400.
+        package static let pausesPerRemoval = 3600
+    }
+
+    /// Pages that load their live parts again.
+    package enum LivePages {
+        /// The least seconds between two events of a page. People read no faster. Range: 1 to 60.
+        package static let pauseSeconds = 2
+        /// The same for topics of the whole fleet. It is at least the number of live pages, so that a busy fleet makes
+        /// all pages together load once a second at most, however many people look. Range: `pauseSeconds` to 300.
+        package static let fleetPauseSeconds = 10
+        /// A page whose contents depend on the time loads at least this often: a device becomes late without any event.
+        /// It is at least the number of live pages, too. Range: `fleetPauseSeconds` to 600.
+        package static let refreshSeconds = 30
+    }
+
+    /// Uploads of logs.
+    package enum Uploads {
+        /// The time within which an upload must be completed, or it has expired: seven days. Devices give up at the
+        /// same age. Range: 7 to 30 days.
+        package static let openSeconds: Int64 = 7 * 86_400
+        /// The most open uploads of one device. A device opens at most 64. Range: 64 to 1000.
+        package static let openPerDevice = 100
+        /// How long the chunks of an upload stay listed after none of them is kept, so that a late repeat is
+        /// recognized. Range: `openSeconds` to 400 days.
+        package static let rememberedSeconds: Int64 = 60 * 86_400
+        /// Remembered uploads of one device, without those that still have chunks. Each is a few rows. Range: 100 to
+        /// 100,000.
+        package static let rememberedPerDevice = 1000
+        /// The interval between two searches for what may be forgotten. Range: 60 s to 1 day.
+        package static let forgetSeconds: Int64 = 3600
+        /// A notice of arrived logs ends so long after the newest of them: a day. Range: 1 h to 30 days.
+        package static let arrivalNoticeSeconds: Int64 = 86_400
+    }
+
+    /// Record files and their readers.
+    package enum Records {
+        /// The most older record files that the writer of a stream keeps open. More files cost descriptors, fewer cost
+        /// openings. Searching continues through all of them. Range: 8 to 1000.
+        package static let writerFiles = 128
+        /// The most connections that readers keep open, for the same reason. Range: 8 to 1000.
+        package static let readerFiles = 96
+        /// Slices that a reader fetches at a time. More cost memory, fewer cost queries. Range: 16 to 10,000.
+        package static let slicesPerLook = 512
+        /// The least time between two checks of a record file that is damaged and could not be repaired. A check reads
+        /// all of it and delays every transaction of its stream. Range: 1 s to 1 h.
+        package static let lookAgainAfter = Duration.seconds(60)
+    }
+
+    /// Notices that are posted to another server.
+    package enum Notices {
+        /// Notices in one request. Range: 1 to 100.
+        package static let noticesAtOnce = 20
+        /// Notices posted in one look, so one flood does not hold up the rest of the work. Range: `noticesAtOnce` to
+        /// 1000.
+        package static let deliveriesPerLook = 60
+    }
+
+    /// Several collectors of one cluster.
+    package enum Cluster {
+        /// How often a collector reads what others have changed, without a notification. Below the lease of 2 s, so
+        /// that a read may need some time. Range: 0.1 to 1 s.
+        package static let followInterval = Duration.seconds(1)
+        /// Notifications that come faster than this share a read. Range: 10 ms to `followInterval`.
+        package static let followPause = Duration.milliseconds(50)
+        /// How long a turn of housekeeping lasts unless it is renewed. A collector that died is replaced after it.
+        /// Range: three times `turnInterval` to 10 min.
+        package static let turnDuration = Duration.seconds(40)
+        /// How often a collector renews its turn, or asks for one. Range: 1 s to a third of `turnDuration`.
+        package static let turnInterval = Duration.seconds(10)
+        /// How often a collector writes that it is there. Range: 1 to 60 s.
+        package static let presenceInterval = Duration.seconds(10)
+        /// Seconds of silence after which a collector no longer counts: three missed writes, and time for the next.
+        /// Range: at least three times `presenceInterval`.
+        package static let presenceForgottenSeconds: Int64 = 35
+        /// The longest time that a writer waits for more slices before an insert. More slices make fewer parts in
+        /// ClickHouse, and each device waits longer. Range: 0 to 200 ms.
+        package static let longestGathering = Duration.milliseconds(20)
+        /// The first and the longest pause before a replica of ClickHouse that failed is asked again. Range: 1 s to 10
+        /// min.
+        package static let firstReplicaPause = Duration.seconds(5)
+        package static let longestReplicaPause = Duration.seconds(60)
+        /// The first and the longest pause before a lost connection for PostgreSQL's notifications is opened again.
+        /// Range: 10 ms to 60 s.
+        package static let firstListenPause = Duration.milliseconds(100)
+        package static let longestListenPause = Duration.seconds(5)
+    }
+}

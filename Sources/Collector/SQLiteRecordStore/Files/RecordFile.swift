@@ -1,0 +1,249 @@
+import FoundationEssentials
+import RecordStore
+import Registry
+import SQLite
+import TelemetryBasics
+import WireModel
+
+/// One stream's file of one day: `records/<UTC day of receipt>/<stream>.sqlite`.
+///
+/// ## The story
+///
+/// A device sends a part. Its stream's writer compares it with the chain's mark. In one transaction it adds a row to
+/// `slice` (the packed records above the mark) and moves the mark in `chain`. Requests in flight share the transaction
+/// and its one fsync. The file is a WAL database with `synchronous=FULL`, read back at opening.
+///
+///     chain     device, epoch, entry_number, entry_link     the mark as the chain entered this day
+///               mark, totals, ..., closed_*                 the state now (ChainState)
+///               earliest, latest, kinds                     of its records in this file (RecordBounds)
+///     slice     chain, first, last, lost_before             one accepted slice
+///               prior_link, last_link                       links at first - 1 and last
+///               received_at, earliest, latest               collector's clock; device's wall times, 0 without a record
+///               record_count, kinds                         rows and a bit for each kind (modulo 63)
+///               gaps                                        a BatchPart message that holds only its gaps
+///               records                                     PackedRecords: four bytes of length, bytes, ...
+///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
+///
+/// ## Its promises
+///
+/// - *An answer is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync. A
+///   transaction that only reads sees synced commits of its own connection. A killed process may have left unsynced
+///   commits. They are synced before the first read: opening to write commits a row of `opening`, and this fsync covers
+///   the whole WAL. Earlier days' files with a WAL are checkpointed when the store opens.
+/// - *A mark never goes back.* The writer chooses the day at commit, and never one before the newest file's. So a
+///   chain's newest state is in the newest file that has the chain. Only if no file has it is it in the baseline.
+/// - *No number twice.* The writer skips numbers up to the mark. `UNIQUE (chain, first)` is the second safeguard.
+/// - *The content can be proved.* Each chain's slices cover all numbers from `entry_number` to the mark; holes are
+///   `lost_before`. Links recomputed over bytes, gaps and rejections match the stored ones (`StreamVerification`).
+///
+/// ## Argued against
+///
+/// - *Power cut*: the WAL's checksums cut off a torn transaction. Its requests had no answer, so devices repeat them.
+///   Before the first row, a new file's schema is synced, then its name and the directories up to `records/`.
+/// - *Disk full*: the transaction rolls back and its requests are answered `unavailable`. The connection stays open for
+///   reading marks, and the next transaction tries again.
+/// - *Day change*: between two transactions the writer checkpoints and closes the old file and makes the next. A chain
+///   enters the new file with its mark at that time. So each file can be verified alone and against the one before.
+/// - *Clock stepped back*: the writer stays in the newest file. *Forward*: it opens a file of that day and stays there
+///   until the clock reaches that day again. Rows stay in the order of receipt; only the name is early.
+/// - *File removed by retention*: its marks and counts are in the baseline first, and its name is never used again.
+///   *Removed by hand while open*: the writer notices it before each commit by the inode. It forgets its marks and
+///   reads the remaining files. The missing records count as lost at the collector, never as stored.
+/// - *File damaged*: the collector replaces it by a file with the provable records and counts the rest as lost
+///   (`RecordSalvage`). Numbers lost at the end of a chain are a slice of their own, with one gap.
+/// - *File copied while open*: a copy of file and WAL is some committed state, or the WAL's checksums refuse it.
+final class RecordFile {
+    let partition: Partition
+    let path: String
+    let connection: Connection
+    private let identity: FileIdentity
+
+    static let applicationID: Int32 = 0x5753_3152
+    static let version: Int32 = 1
+    static let pageBytes = 8192
+
+    private static let schema = """
+        CREATE TABLE chain (
+            id INTEGER PRIMARY KEY, device BLOB NOT NULL, epoch BLOB NOT NULL, entry_number INTEGER NOT NULL, \
+        entry_link BLOB NOT NULL,
+            \(ChainState.columnDefinitions), earliest INTEGER NOT NULL, latest INTEGER NOT NULL, kinds INTEGER NOT NULL,
+            UNIQUE (device, epoch));
+        CREATE TABLE slice (
+            id INTEGER PRIMARY KEY, chain INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lost_before \
+        INTEGER NOT NULL,
+            prior_link BLOB NOT NULL, last_link BLOB NOT NULL, received_at INTEGER NOT NULL, earliest INTEGER NOT NULL,
+            latest INTEGER NOT NULL, record_count INTEGER NOT NULL, kinds INTEGER NOT NULL, gaps BLOB NOT NULL, \
+        records BLOB NOT NULL,
+            UNIQUE (chain, first));
+        CREATE TABLE rejected (
+            chain INTEGER NOT NULL, number INTEGER NOT NULL, reason INTEGER NOT NULL, size INTEGER NOT NULL, link BLOB \
+        NOT NULL,
+            bytes BLOB, PRIMARY KEY (chain, number)) WITHOUT ROWID;
+        CREATE TABLE opening (id INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+        INSERT INTO opening VALUES (1, 0);
+        """
+
+    /// Opens for writing, and makes the file and its schema if missing. Returns after what an earlier process left is
+    /// synced.
+    init(writing partition: Partition, in directory: DataDirectory) throws(StoreError) {
+        self.partition = partition
+        path = directory.path(of: partition)
+        try directory.makeDay(partition.day)
+        do throws(SQLiteError) {
+            connection = try Connection(path: path, options: Self.options(.create))
+            if try connection.userVersion == 0 { try Self.makeSchema(connection) }
+            try connection.execute("UPDATE opening SET count = count + 1")
+        } catch { throw StoreError(error) }
+        try Files<StoreError>.sync(directory: directory.dayPath(partition.day))
+        identity = FileIdentity(path: path)
+    }
+
+    /// Opens for reading, beside a writer. `nil` if the file has no schema, because its creation was interrupted or is
+    /// under way.
+    init?(reading partition: Partition, in directory: DataDirectory) throws(StoreError) {
+        self.partition = partition
+        path = directory.path(of: partition)
+        // The WAL is checked first: a file that is being made has its first page before there is a WAL.
+        let walBytes = Paths.size(of: "\(path)-wal") ?? 0
+        if Paths.size(of: path) == 0 {
+            // SQLite removes the WAL of an empty file, even for a reader. Salvage may still find records in it.
+            guard walBytes == 0 else { throw StoreError.emptied(partition) }
+            return nil
+        }
+        do throws(SQLiteError) {
+            connection = try directory.openReading(path, options: Self.options(.readOnly))
+            if try connection.userVersion == 0 { return nil }
+        } catch { throw StoreError(error) }
+        identity = FileIdentity(path: path)
+    }
+
+    private static func options(_ mode: Connection.Mode) -> Connection.Options {
+        var options = Connection.Options(mode: mode, applicationID: applicationID)
+        options.maximumUserVersion = version
+        // Slices are longer than a page of the default size. With larger pages fewer must be written, each of them
+        // twice (WAL and file). A small commit still writes three.
+        options.pageSize = pageBytes
+        options.walAutocheckpointPages = 2000
+        options.journalSizeLimitBytes = 64 << 20
+        options.cacheKibibytes = mode == .create ? 8192 : 512
+        return options
+    }
+
+    private static func makeSchema(_ connection: Connection) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            // A second check under the writer's lock is not needed, because the store holds the directory exclusively.
+            try connection.execute(schema)
+            try connection.setUserVersion(version)
+        }
+    }
+
+    /// Whether somebody truncated the file to nothing while it is open. It is never empty after `init(writing:in:)`.
+    var isEmptied: Bool { Paths.size(of: path) == 0 }
+
+    /// Whether the name still belongs to the open file.
+    var isInPlace: Bool { identity.isInPlace }
+
+    /// Moves the WAL into the file and closes it.
+    func seal() throws(StoreError) {
+        do {
+            _ = try connection.checkpoint(.truncate)
+            try connection.close()
+        } catch { throw StoreError(error) }
+    }
+}
+
+/// The writer's steps inside its transaction.
+extension RecordFile {
+    /// Adds the chain's row with the state at the beginning of this day.
+    /// - Parameter id: the row's id; `nil` for the next one.
+    /// - Returns: the row's id.
+    func enter(_ key: ChainKey, state: ChainState, id: Int64? = nil) throws(SQLiteError) -> Int64 {
+        let statement = try connection.cached(
+            """
+            INSERT INTO chain (device, epoch, entry_number, entry_link, \(ChainState.columns), earliest, latest, \
+            kinds, id)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(key.device.data, at: 1)
+        try statement.bind(key.epoch.data, at: 2)
+        try statement.bind(state.mark.number, at: 3)
+        try statement.bind(state.mark.link.data, at: 4)
+        try state.bind(to: statement, from: 5)
+        try Self.bind(RecordBounds.none, to: statement, from: 5 + ChainState.columnCount)
+        try statement.bind(id, at: 8 + ChainState.columnCount)
+        try statement.run()
+        return connection.lastInsertedRow
+    }
+
+    /// - Parameter bounds: of the chain's records in this file.
+    func update(chain id: Int64, state: ChainState, bounds: RecordBounds) throws(SQLiteError) {
+        let statement = try connection.cached(
+            """
+            UPDATE chain SET mark = ?, totals = ?, part_last = ?, above_part = ?, closed_last = ?, closed_reason = ?, \
+            closed_at = ?,
+                earliest = ?, latest = ?, kinds = ? WHERE id = ?
+            """)
+        try state.bind(to: statement, from: 1)
+        try Self.bind(bounds, to: statement, from: ChainState.columnCount + 1)
+        try statement.bind(id, at: ChainState.columnCount + 4)
+        try statement.run()
+    }
+
+    private static func bind(_ bounds: RecordBounds, to statement: Statement, from index: Int32) throws(SQLiteError) {
+        try statement.bind(bounds.earliest, at: index)
+        try statement.bind(bounds.latest, at: index + 1)
+        try statement.bind(bounds.kinds, at: index + 2)
+    }
+
+    /// Adds a slice and its rejected records.
+    /// - Parameter formerMark: the mark's number before the slice.
+    /// - Returns: the bounds of its records.
+    func insert(
+        _ slice: AcceptedSlice, chain: Int64, formerMark: UInt64, receivedAt: Int64
+    ) throws(SQLiteError) -> RecordBounds {
+        let stored = slice.storedCount
+        let bounds = slice.bounds
+        let statement = try connection.cached(
+            """
+            INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, \
+            record_count, kinds,
+                gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        try statement.bind(chain, at: 1)
+        try statement.bind(slice.first, at: 2)
+        try statement.bind(slice.last, at: 3)
+        try statement.bind(slice.first - 1 - formerMark, at: 4)
+        try statement.bind(slice.priorLink.data, at: 5)
+        try statement.bind(slice.lastLink.data, at: 6)
+        try statement.bind(receivedAt, at: 7)
+        try statement.bind(stored == 0 ? 0 : bounds.earliest, at: 8)
+        try statement.bind(stored == 0 ? 0 : bounds.latest, at: 9)
+        try statement.bind(stored, at: 10)
+        try statement.bind(bounds.kinds, at: 11)
+        try statement.bind(Self.encoded(slice.gaps), at: 12)
+        let packed = PackedRecords.pack(slice.records)
+        // (Data's closure does not carry typed errors.)
+        try packed.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
+            do throws(SQLiteError) { return .success(try statement.run(bindingUncopied: bytes, at: 13)) } catch {
+                return .failure(error)
+            }
+        }.get()
+        if stored < slice.records.count { try insertRejected(slice, chain: chain) }
+        return bounds
+    }
+
+    private func insertRejected(_ slice: AcceptedSlice, chain: Int64) throws(SQLiteError) {
+        for record in slice.rejectedRecords {
+            try connection.run(
+                "INSERT INTO rejected (chain, number, reason, size, link, bytes) VALUES (?, ?, ?, ?, ?, ?)", chain,
+                record.number, record.reason.rawValue, record.size, record.link.data, record.bytes)
+        }
+    }
+
+    static func encoded(_ gaps: [Gap]) -> Data {
+        guard !gaps.isEmpty else { return Data() }
+        var message = WireBatchPart()
+        message.gaps = gaps.map(\.wire)
+        return message.encoded
+    }
+}
