@@ -1,9 +1,9 @@
 import Collector
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import Registry
 import Testing
 import WireModel
 

@@ -1,9 +1,10 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import Testing
 import WireModel
 
@@ -23,7 +24,10 @@ struct AdministrationRoutesTests {
             let made = try await client.post(
                 Self.tokens, bearer: harness.administrator,
                 json:
-                    #"{"kind": "person", "name": "ann", "role": "viewer", "organization": "default", "expiresInSeconds": 60}"#
+                    #"""
+                    {"kind": "person", "name": "ann", "role": "viewer", "organization": "default", \#
+                    "expiresInSeconds": 60}
+                    """#
             )
             #expect(made.status == .created)
             let token = try made.json

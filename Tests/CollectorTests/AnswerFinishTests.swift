@@ -1,5 +1,5 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Gzip
 import HTTPTypes

@@ -1,8 +1,9 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import Registry
 import Testing
 import WireModel
 
@@ -34,7 +35,8 @@ struct AssignmentRoutesTests {
             let list = """
                 {"groups": [{"name": "tills", "devices": ["\(till.deviceID)"]}, {"name": "empty"}],
                  "applications": [{"application": "b.shop"}, {"application": "a.till", "group": "tills"},
-                                  {"application": "b.shop", "group": "tills"}, {"application": "c.none", "group": "empty"}]}
+                                  {"application": "b.shop", "group": "tills"}, {"application": "c.none", "group": \
+                "empty"}]}
                 """
             let answer = try await Self.put(client, list, bearer: harness.administrator)
             #expect(answer.status == .ok && answer.headers[.eTag] == "\"1\"")

@@ -1,7 +1,8 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
+import RecordStore
 import Synchronization
 import Testing
 import WireModel

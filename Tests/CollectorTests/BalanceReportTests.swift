@@ -1,6 +1,6 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
+import RecordStore
 import Testing
 import WireModel
 

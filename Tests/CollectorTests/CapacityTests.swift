@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -6,7 +7,8 @@ import Testing
 import WireModel
 
 @testable import Collector
-@testable import CollectorStore
+@testable import RecordStore
+@testable import SQLiteRecordStore
 
 @Suite("Capacity: the rate of records, and when the disk will be full") struct CapacityTests {
     private static let today = UTCDay(number: 20_000)

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting

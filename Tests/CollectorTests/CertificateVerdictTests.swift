@@ -3,7 +3,7 @@ import Testing
 import WireModel
 
 @testable import Collector
-@testable import CollectorStore
+@testable import Registry
 
 @Suite("What a device shows in its handshake")
 struct CertificateVerdictTests {

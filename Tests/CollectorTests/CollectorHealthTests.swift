@@ -1,10 +1,11 @@
-import CollectorStore
 import Logging
+import RecordStore
+import Registry
+import StoreTestKit
 import Synchronization
 import Testing
 
 @testable import Collector
-import StoreTestKit
 
 @Suite("What is wrong with the collector itself") struct CollectorHealthTests {
     private let directory = TestMetadata()

@@ -1,9 +1,10 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import Registry
 import StoreTestKit
 import Testing
 import WireModel
@@ -144,7 +145,9 @@ struct CommandRoutesTests {
                     "/api/v1/device-commands?\(query)", bearer: bearer ?? scene.person)
                 return (page.objects("items"), page.text("next"))
             }
-            #expect(try await list("").items.compactMap { $0.text("kind") } == kinds.reversed())
+            let all = try await list("").items
+            #expect(all.compactMap { $0.text("kind") } == kinds.reversed())
+            #expect(all.map { $0.text("deviceName") } == Array(repeating: "kiosk", count: kinds.count))
             let first = try await list("kind=request-logs&limit=1")
             #expect(first.items.map { $0.text("device") } == ["\(other.deviceID)"])
             let second = try await list("kind=request-logs&limit=1&cursor=\(try #require(first.next))")
@@ -305,8 +308,10 @@ struct CommandRoutesTests {
         try await play { scene in
             let first = try await scene.issue(
                 #"""
-                {"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 60, "type": "application", "application": "com.example.kiosk", "level": "warning",
-                 "since": "2026-01-31T12:00:00Z", "maximumBytes": 5000000, "categories": ["net"], "text": "x", "includeVerboseRing": true}}
+                {"kind": "request-logs", "arguments": {"mode": "capture", "captureSeconds": 60, "type": \#
+                "application", "application": "com.example.kiosk", "level": "warning",
+                 "since": "2026-01-31T12:00:00Z", "maximumBytes": 5000000, "categories": ["net"], "text": "x", \#
+                "includeVerboseRing": true}}
                 """#)
             let id = try #require(try first.json.text("id"))
             for body in [

@@ -1,10 +1,10 @@
 import Foundation
 import Logging
 import NIOCore
+import TestKit
 import Testing
 
 @testable import Collector
-import TestKit
 
 @Suite("Connections of one address", .timeLimit(.minutes(5)))
 struct ConnectionSharesTests {

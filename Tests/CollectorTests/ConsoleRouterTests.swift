@@ -1,11 +1,13 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Console
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import RecordStore
+import Registry
 import StoreTestKit
 import TestKit
 import Testing
@@ -14,21 +16,24 @@ import WireModel
 @Suite("The web console over HTTP") struct ConsoleRouterTests {
     private let harness: Harness
 
-    init() throws {
+    init() throws { harness = try Self.harness() }
+
+    /// A collector with its console.
+    static func harness() throws -> Harness {
         let assets = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
             path: "../../Sources/Collector/Console/Assets"
         ).standardized.path
-        harness = Harness(console: Console(assets: try Assets(directory: assets), version: "1.2.3"))
+        return Harness(console: Console(assets: try Assets(directory: assets), version: "1.2.3"))
     }
 
-    private static let form: HTTPFields = [.contentType: WireNames.form]
+    static let form: HTTPFields = [.contentType: WireNames.form]
 
-    private static func cookie(_ response: TestResponse) throws -> HTTPFields {
+    static func cookie(_ response: TestResponse) throws -> HTTPFields {
         let field = try #require(response.headers[.setCookie])
         return [.cookie: String(field.prefix { $0 != ";" })]
     }
 
-    private static func signIn(
+    static func signIn(
         _ client: any TestClientProtocol, _ token: String, _ headers: HTTPFields = [:]
     ) async throws -> TestResponse {
         let headers = Self.form + headers
@@ -36,7 +41,7 @@ import WireModel
             .post, "/sign-in", headers: headers, body: Data("token=\(token)&next=/devices".utf8))
     }
 
-    private static func formToken(_ page: TestResponse) throws -> String {
+    static func formToken(_ page: TestResponse) throws -> String {
         let html = String(buffer: page.body)
         return String(try #require(try #/name="formToken" value="([^"]+)"/#.firstMatch(in: html)).output.1)
     }

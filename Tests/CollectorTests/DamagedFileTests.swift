@@ -1,13 +1,18 @@
-import CollectorStore
+import CollectorAPI
+import CollectorMaintenance
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
+import RecordStore
+import Registry
+import SQLiteRecordStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import Collector
-import TestKit
 
 /// One damaged record file keeps nobody from being answered, and a collector replaces it by itself.
 @Suite("Damaged record files", .timeLimit(.minutes(10))) struct DamagedFileTests {

@@ -1,6 +1,6 @@
 import Collector
-import CollectorStore
 import Foundation
+import Registry
 import Testing
 import WireModel
 

@@ -1,8 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Logging
 import NIOHTTP1
 import NIOSSL
+import Registry
 import Synchronization
 import Testing
 import WireModel

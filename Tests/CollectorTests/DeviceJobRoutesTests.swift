@@ -1,10 +1,11 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import Logging
 import NIOCore
+import Registry
 import Testing
 import WireModel
 
@@ -229,7 +230,10 @@ struct DeviceJobRoutesTests {
                 (#"{"action": "delete", "devices": ["\#(DeviceID.random())"]}"#, "devices[0]"),
                 (#"{"action": "command", "filter": {}}"#, "kind"),
                 (
-                    #"{"action": "command", "kind": "cancel", "arguments": {"command": "\#(CommandID.random())"}, "filter": {}}"#,
+                    #"""
+                    {"action": "command", "kind": "cancel", "arguments": {"command": "\#(CommandID.random())"}, \#
+                    "filter": {}}
+                    """#,
                     "kind"
                 ),
                 (#"{"action": "do-not-disturb", "filter": {}}"#, "on"),

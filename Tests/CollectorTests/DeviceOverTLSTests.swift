@@ -1,15 +1,15 @@
-import CollectorStore
+import DeviceTestKit
 import Foundation
 import HTTPConnection
 import HTTPTransport
 import Logging
 import RecordQueue
+import Registry
 import Testing
 import Transmitter
 import WireModel
 
 @testable import Collector
-import DeviceTestKit
 
 /// A device's own transmitter and transport at a collector that issues client certificates, over TLS.
 @Suite("A device with a client certificate", .timeLimit(.minutes(2)))

@@ -1,8 +1,10 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
+import Registry
 import Testing
 import WireModel
 

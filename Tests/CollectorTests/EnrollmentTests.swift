@@ -1,8 +1,8 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import Testing
 import WireModel
 

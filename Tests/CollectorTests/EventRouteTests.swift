@@ -1,4 +1,3 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -57,6 +56,19 @@ struct EventRouteTests {
                 let found = try await self.names(client, query, limit: 5)
                 #expect(found == names, "\(query)")
             }
+        }
+    }
+
+    @Test func `Lists carry the names of devices`() async throws {
+        let harness = Harness()
+        _ = try await scene(harness, rounds: 1)
+        try await harness.route { client in
+            let page = try await client.json("/api/v1/events", bearer: "viewer-default")
+            #expect(page.objects("items").map { $0.text("deviceName") } == ["kiosk-1", "kiosk-1"])
+            let summary = try await client.json("/api/v1/events/summary?by=device", bearer: "viewer-default")
+            #expect(summary.objects("groups").map { $0.text("deviceName") } == ["kiosk-1", "kiosk-1"])
+            let names = try await client.json("/api/v1/events/summary?by=name", bearer: "viewer-default")
+            #expect(names.objects("groups").allSatisfy { $0.text("deviceName") == nil })
         }
     }
 

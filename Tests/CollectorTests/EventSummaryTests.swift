@@ -1,4 +1,4 @@
-import CollectorStore
+import CollectorAPI
 import Testing
 import WireModel
 

@@ -1,10 +1,14 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Console
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
 import NIOCore
+import Registry
+import SQLiteRecordStore
+import SwiftProtobuf
 import TestKit
 import Testing
 import WireModel
@@ -122,21 +126,9 @@ import WireModel
         }
     }
 
-    /// A kind that is not here is added, as `allCases` has it.
     private static func body(of kind: WireRecordKind, _ filler: inout ExtremeFiller) -> Data {
-        switch kind {
-        case .beacon: filler.message(WireBeacon.self).encoded
-        case .commandResult: filler.message(WireCommandResult.self).encoded
-        case .event: filler.message(WireEvent.self).encoded
-        case .sampleSystem: filler.message(WireSystemSample.self).encoded
-        case .sampleAnalytics: filler.message(WireAnalyticsSample.self).encoded
-        case .sampleNetworkData: filler.message(WireNetworkDataSample.self).encoded
-        case .sampleNetworkAdapter: filler.message(WireNetworkAdapterSample.self).encoded
-        case .sampleWlan: filler.message(WireWLANSample.self).encoded
-        case .sampleGps: filler.message(WireGPSSample.self).encoded
-        case .sampleCustom: filler.message(WireCustomSample.self).encoded
-        case .unspecified, .UNRECOGNIZED: Data()
-        }
+        func filled<M: Message>(_ type: M.Type) -> Data { filler.message(type).encoded }
+        return kind.body.map { filled($0) } ?? Data()
     }
 
     /// An upload whose manifest is full of the number, and one that is whole but for what its chunk says of itself.

@@ -1,9 +1,13 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
+import RecordStore
+import Registry
 import SQLite
+import SQLiteRecordStore
 import TestKit
 import Testing
 import WireModel
@@ -91,7 +95,8 @@ import WireModel
             try scene.execute(
                 """
                 UPDATE slice SET last = last - 1 WHERE chain = \(Self.chain(losing));
-                INSERT INTO slice SELECT NULL, chain, first + 1, first + 1, lost_before, prior_link, last_link, received_at,
+                INSERT INTO slice SELECT NULL, chain, first + 1, first + 1, lost_before, prior_link, last_link, \
+                received_at,
                 earliest, latest, 1, kinds, gaps, records FROM slice WHERE chain = \(Self.chain(doubling));
                 """, on: file)
             try await scene.server.fleetBalance.pass()
@@ -160,7 +165,10 @@ import WireModel
             let connection = try Connection(
                 path: scene.data.path + "/collector.sqlite", options: .init(mode: .readWrite))
             try connection.execute(
-                "UPDATE device SET test = 1 WHERE id = x'\(scene.data.devices[0].data.map { String(format: "%02x", $0) }.joined())'"
+                """
+                UPDATE device SET test = 1 WHERE id = \
+                x'\(scene.data.devices[0].data.map { String(format: "%02x", $0) }.joined())'
+                """
             )
             try connection.close()
             let deleted = try #require(

@@ -1,4 +1,3 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -51,6 +50,7 @@ struct FleetMetricTests {
                 for item in page.objects("items") {
                     let values = item.objects("values")
                     #expect(values.count == 1 && item.text("unit") == "By" && item.text("module") == "system")
+                    #expect(item.text("deviceName") == "kiosk-1")
                     #expect(
                         found.updateValue(values[0]["value"] as? Double ?? -1, forKey: item.text("device") ?? "") == nil
                     )

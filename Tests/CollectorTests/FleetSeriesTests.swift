@@ -1,7 +1,7 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import Registry
 import StoreTestKit
 import Testing
 import WireModel

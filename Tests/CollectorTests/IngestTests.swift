@@ -1,10 +1,11 @@
 import Collector
-import CollectorStore
 import Foundation
 import Gzip
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import RecordStore
+import Registry
 import StoreTestKit
 import Testing
 import WireModel

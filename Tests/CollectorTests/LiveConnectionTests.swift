@@ -1,14 +1,15 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import Collector
-import TestKit
 
 /// Clients that do not behave, over real sockets.
 @Suite("Connections that misbehave")

@@ -1,4 +1,5 @@
-import CollectorStore
+import CollectorTunables
+import Registry
 import Testing
 import WireModel
 
@@ -9,8 +10,8 @@ import WireModel
     @Test func `A live page loads from time to time, although nothing happens`() {
         let device = DeviceID.random()
         for topics: [LiveTopic] in [[.devices], [.notices], [.jobs], [.commandsOf(device), .devices]] {
-            #expect(!LiveRoutes.isStale(topics, after: LiveRoutes.refreshSeconds - 1, streams: 1))
-            #expect(LiveRoutes.isStale(topics, after: LiveRoutes.refreshSeconds, streams: 1))
+            #expect(!LiveRoutes.isStale(topics, after: Tunables.LivePages.refreshSeconds - 1, streams: 1))
+            #expect(LiveRoutes.isStale(topics, after: Tunables.LivePages.refreshSeconds, streams: 1))
             #expect(!LiveRoutes.isStale(topics, after: 199, streams: 200))
             #expect(LiveRoutes.isStale(topics, after: 200, streams: 200))
         }

@@ -1,7 +1,8 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Gzip
 import HummingbirdTesting
+import Registry
 import TelemetryBasics
 import TestKit
 import Testing

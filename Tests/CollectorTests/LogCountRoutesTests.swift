@@ -1,7 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
+import Registry
 import TelemetryBasics
 import Testing
 import WireModel

@@ -1,8 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import TelemetryBasics
 import Testing
 import WireModel
@@ -30,8 +31,8 @@ struct LogLineRoutesTests {
             #expect(line.text("time") == Self.time(0) && line.text("level") == "warning")
             #expect(line.text("category") == "app.net" && line.text("text") == "refused")
             #expect(line.text("metadata") == "peer=a" && line.text("unformatted") == "more\n")
-            #expect(
-                line.text("device") == "\(scene.device.deviceID)" && line.text("application") == "com.example.kiosk")
+            #expect(line.text("device") == "\(scene.device.deviceID)" && line.text("deviceName") == "kiosk")
+            #expect(line.text("application") == "com.example.kiosk")
             #expect(line.text("type") == "crash" && line.number("line") == 4_000_007)
             let chunk = try await scene.client.json("/api/v1/logs", bearer: scene.person).objects("items").first
             #expect(line.text("chunk") == chunk?.text("id") && line.text("chunk") != nil)
@@ -180,6 +181,7 @@ struct LogLineRoutesTests {
                 let page = try await Self.page(scene, "after=\(after)&limit=8")
                 #expect(page.objects("items").count == count)
                 #expect(page.text("next") == (count == 8 ? page.text("newest") : nil))
+                #expect(page.objects("items").allSatisfy { $0.text("deviceName") == "kiosk" })
                 texts += Self.texts(page)
                 after = try #require(page.text("newest"))
             }
@@ -208,6 +210,7 @@ struct LogLineRoutesTests {
             #expect(Self.texts(context) == (98...102).map { "line 1.\($0)" } && context.text("line") == hit)
             #expect(context.flag("hasEarlier") == true && context.flag("hasLater") == true)
             #expect(context.objects("items").contains { $0.text("id") == hit })
+            #expect(context.objects("items").allSatisfy { $0.text("deviceName") == "kiosk" })
             #expect(try await Self.page(scene, "around=\(hit)").objects("items").count == 41)
             for lines in ["0", "201", "x"] {
                 try await scene.client.send(

@@ -1,10 +1,11 @@
-import CollectorStore
+import CollectorAPI
 import Crypto
 import Foundation
 import Gzip
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import TelemetryBasics
 import Testing
 import WireModel
@@ -50,7 +51,8 @@ struct LogRoutesTests {
             try book.add(segment: 4, positions: 1...20, from: Harness.now)
             let upload = try await scene.upload(book)
             let chunk = try #require(try await Self.list(scene).first)
-            #expect(chunk.text("device") == "\(scene.device.deviceID)" && chunk.text("upload") == "\(upload)")
+            #expect(chunk.text("device") == "\(scene.device.deviceID)" && chunk.text("deviceName") == "kiosk")
+            #expect(chunk.text("upload") == "\(upload)")
             #expect(chunk.text("application") == "com.example.kiosk" && chunk.text("type") == "application")
             #expect(chunk.number("firstLine") == 4_000_001 && chunk.number("lastLine") == 4_000_020)
             #expect(chunk.text("firstTime") == Self.time(1) && chunk.text("lastTime") == Self.time(20))
@@ -371,7 +373,10 @@ struct LogRoutesTests {
         try await UploadScene.play { scene in
             let path = "/api/v1/devices/\(scene.device.deviceID)/commands"
             let body =
-                #"{"kind": "request-logs", "arguments": {"level": "debug", "categories": ["app.*"], "maximumBytes": 1000000}}"#
+                #"""
+                {"kind": "request-logs", "arguments": {"level": "debug", "categories": ["app.*"], "maximumBytes": \#
+                1000000}}
+                """#
             let issued = try await scene.client.send(
                 .post, path, bearer: scene.person, headers: [.contentType: WireNames.json], body: Data(body.utf8))
             #expect(issued.status == .created)

@@ -1,7 +1,7 @@
 import Testing
 
 @testable import Collector
-@testable import CollectorStore
+@testable import LogArchive
 
 @Suite("Applications as labels of a metric")
 struct LogUsageSeriesTests {

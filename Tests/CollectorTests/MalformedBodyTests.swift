@@ -1,11 +1,11 @@
 import Collector
-import CollectorStore
 import Foundation
 import Gzip
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import RecordStore
 import StoreTestKit
 import Testing
 import WireModel

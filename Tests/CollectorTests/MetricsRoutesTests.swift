@@ -6,7 +6,7 @@ import Testing
 import WireModel
 
 @testable import Collector
-@testable import CollectorStore
+@testable import RecordStore
 
 @Suite("/metrics")
 struct MetricsRoutesTests {

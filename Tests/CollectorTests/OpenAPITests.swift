@@ -1,7 +1,8 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import JSON
+import Registry
 import Testing
 import WireModel
 import Yams

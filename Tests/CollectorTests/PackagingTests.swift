@@ -165,7 +165,9 @@ struct PackagingTests {
                 """
         }
         return
-            "{\n  \"originHash\" : \"0\",\n  \"pins\" : [\n\(pins.joined(separator: ",\n"))\n  ],\n  \"version\" : 3\n}\n"
+            """
+            {\n  "originHash" : "0",\n  "pins" : [\n\(pins.joined(separator: ",\n"))\n  ],\n  "version" : 3\n}\n
+            """
     }
 
     /// What `Tools/dependencies` says on standard error, and how it ends, in a directory of its own.

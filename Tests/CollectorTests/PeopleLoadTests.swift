@@ -1,15 +1,19 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
 import NIOCore
+import RecordStore
+import Registry
+import SQLiteRecordStore
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import Collector
-import TestKit
 
 /// What people and scripts ask for keeps nobody else from an answer.
 @Suite("People's load", .timeLimit(.minutes(5)))

@@ -1,8 +1,10 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
 import NIOCore
+import Registry
 import Testing
 import WireModel
 

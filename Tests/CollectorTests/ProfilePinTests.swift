@@ -1,11 +1,13 @@
-import CollectorStore
+import CollectorAPI
 import Crypto
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
 import Logging
 import NIOCore
 import NIOSSL
+import Registry
 import Testing
 import WireModel
 

@@ -1,9 +1,10 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import JSON
 import NIOCore
+import Registry
 import Testing
 import WireModel
 

@@ -1,8 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import Registry
 import Testing
 import WireModel
 
@@ -75,8 +76,10 @@ struct ProfileRoutesTests {
             }
             #expect(try await [revision(plain), revision(app)] == [1, 1])
             let whole = """
-                {"sampling": {"modules": ["system"], "sampleSeconds": 30, "overrides": [{"module": "wlan2", "sampleSeconds": 5}]},
-                 "logging": {"level": "error", "scrubValues": ["a"]}, "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120,
+                {"sampling": {"modules": ["system"], "sampleSeconds": 30, "overrides": [{"module": "wlan2", \
+                "sampleSeconds": 5}]},
+                 "logging": {"level": "error", "scrubValues": ["a"]}, "privacy": {"ssid": "hash", "mac": "drop"}, \
+                "beaconSeconds": 120,
                  "transmission": [{"data": "sample", "networks": ["wifi", "NETWORK_CLASS_ETHERNET"],
                                    "ssids": ["Office"], "metered": false}]}
                 """
@@ -131,12 +134,15 @@ struct ProfileRoutesTests {
                 try await client.send(method, path, bearer: admin, headers: headers, body: Data(text.utf8))
             }
             let whole = """
-                {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error", "scrubValues": ["a"]},
+                {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error", \
+                "scrubValues": ["a"]},
                  "privacy": {"ssid": "hash", "mac": "drop"}, "beaconSeconds": 120, "customPayload": "raw"}
                 """
             #expect(try await send(.put, Self.json, whole).status == .ok)
             let patch =
-                #"{"logging": {"level": "verbose", "scrubValues": null}, "privacy": {"mac": null}, "beaconSeconds": 300}"#
+                #"""
+                {"logging": {"level": "verbose", "scrubValues": null}, "privacy": {"mac": null}, "beaconSeconds": 300}
+                """#
             let patched = try await send(.patch, Self.mergePatch, patch)
             #expect(patched.status == .ok && patched.headers[.eTag] == "\"3\"", "\(String(buffer: patched.body))")
             #expect(try Self.reset(patched) == ["/logging/scrubValues", "/privacy/mac"])
@@ -233,7 +239,8 @@ struct ProfileRoutesTests {
         try await harness.route { client in
             let admin = try await harness.person(.administrator)
             let whole = """
-                {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error"}, "beaconSeconds": 120}
+                {"sampling": {"modules": ["system"], "sampleSeconds": 30}, "logging": {"level": "error"}, \
+                "beaconSeconds": 120}
                 """
             #expect(
                 try await client.send(.put, Self.path, bearer: admin, headers: Self.json, body: Data(whole.utf8)).status
@@ -256,14 +263,20 @@ struct ProfileRoutesTests {
         let harness = try MetadataHarness()
         try await harness.route { client in
             let whole = """
-                {"sampling": {"modules": []}, "logging": {"level": "verbose", "wifiOnly": true, "scrubPatterns": ["a+"]},
-                 "privacy": {"position": "coarsen"}, "geofences": [{"id": "zero", "latitude": 0, "longitude": 0, "radiusMeters": 5}],
-                 "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", "action": "tell",
+                {"sampling": {"modules": []}, "logging": {"level": "verbose", "wifiOnly": true, "scrubPatterns": \
+                ["a+"]},
+                 "privacy": {"position": "coarsen"}, "geofences": [{"id": "zero", "latitude": 0, "longitude": 0, \
+                "radiusMeters": 5}],
+                 "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", \
+                "action": "tell",
                   "consequence": "wipe"}],
-                 "detection": {"detectors": [], "systemPaths": ["/etc"], "unsignedKernelModules": ["nvidia"], "consequence": "block"},
+                 "detection": {"detectors": [], "systemPaths": ["/etc"], "unsignedKernelModules": ["nvidia"], \
+                "consequence": "block"},
                  "certificatePins": ["\(Data(repeating: 1, count: 32).base64EncodedString())"],
-                 "certificateAuthorities": ["\(ProfileAuthoritiesTests.base64(TestCertificates.authority))"], "telemetryDisabled": false,
-                 "budgets": {"sentBytesPerDay": 1000000, "cpuShare": 50}, "analytics": {"holdSeconds": 0}, "doNotDisturbAllowed": true}
+                 "certificateAuthorities": ["\(ProfileAuthoritiesTests.base64(TestCertificates.authority))"], \
+                "telemetryDisabled": false,
+                 "budgets": {"sentBytesPerDay": 1000000, "cpuShare": 50}, "analytics": {"holdSeconds": 0}, \
+                "doNotDisturbAllowed": true}
                 """
             let bearer = harness.administrator
             _ = try await client.send(.put, Self.path, bearer: bearer, headers: Self.json, body: Data(whole.utf8))

@@ -1,10 +1,14 @@
-import CollectorStore
+import CollectorMaintenance
 import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
 import NIOCore
+import RecordStore
+import Registry
 import SQLite
+import SQLiteRecordStore
 import Testing
 import WireModel
 
@@ -56,7 +60,8 @@ import WireModel
             let connection = try Connection(path: directory + "/collector.sqlite", options: .init(mode: .readOnly))
             let statement = try connection.prepare(
                 """
-                SELECT hex(device), last_seen, hex(beacon), hex(identity), last_beacon, expected_beacon_seconds, push_token
+                SELECT hex(device), last_seen, hex(beacon), hex(identity), last_beacon, expected_beacon_seconds, \
+                push_token
                 FROM device_state ORDER BY device
                 """)
             var rows: [String] = []
@@ -146,7 +151,10 @@ import WireModel
         #expect(try scene.states() == before)
         // From states that are wrong.
         try scene.execute(
-            "UPDATE device_state SET last_seen = last_seen + 5, beacon = x'', identity = NULL, expected_beacon_seconds = 7"
+            """
+            UPDATE device_state SET last_seen = last_seen + 5, beacon = x'', identity = NULL, \
+            expected_beacon_seconds = 7
+            """
         )
         _ = try await scene.rebuild()
         #expect(try scene.states() == before)
@@ -228,7 +236,8 @@ import WireModel
         // As it was three batches ago.
         try scene.execute(
             """
-            UPDATE device_state SET last_seen = last_seen - 200000000, beacon = x'' WHERE device = (SELECT device FROM device_state
+            UPDATE device_state SET last_seen = last_seen - 200000000, beacon = x'' WHERE device = (SELECT device \
+            FROM device_state
             ORDER BY last_seen DESC LIMIT 1)
             """)
         let (metadata, _) = try MetadataService.open(

@@ -1,10 +1,14 @@
-import CollectorStore
+import CollectorMaintenance
 import Foundation
+import LogArchive
+import RecordStore
+import Registry
+import SQLiteRecordStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import CollectorCommands
-import TestKit
 
 /// The built `ws1collector purge`, on a directory alone and beside a collector.
 @Suite("ws1collector purge", .timeLimit(.minutes(10)))

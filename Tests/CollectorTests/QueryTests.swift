@@ -1,9 +1,10 @@
 import Collector
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import RecordStore
+import Registry
 import StoreTestKit
 import Testing
 import WireModel

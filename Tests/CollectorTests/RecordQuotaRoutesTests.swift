@@ -1,7 +1,8 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import Registry
 import Testing
 import WireModel
 

@@ -1,7 +1,8 @@
+import CollectorAPI
 import Testing
 
 @testable import Collector
-@testable import CollectorStore
+@testable import Registry
 
 @Suite("Shares of what is worked on at a time")
 struct RequestSharesTests {

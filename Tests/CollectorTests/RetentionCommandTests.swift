@@ -1,5 +1,6 @@
-import CollectorStore
 import Foundation
+import Registry
+import SQLiteRecordStore
 import TestKit
 import Testing
 import WireModel

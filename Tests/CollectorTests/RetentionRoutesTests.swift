@@ -1,8 +1,13 @@
 import Collector
-import CollectorStore
+import CollectorAPI
+import CollectorMaintenance
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
+import RecordStore
+import Registry
+import SQLiteRecordStore
 import Testing
 import WireModel
 

@@ -1,9 +1,11 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import LogArchive
 import NIOCore
+import Registry
 import Testing
 import WireModel
 

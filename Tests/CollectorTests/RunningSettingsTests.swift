@@ -5,7 +5,8 @@ import Synchronization
 import Testing
 
 @testable import CollectorCommands
-@testable import CollectorStore
+@testable import RecordStore
+@testable import Registry
 
 @Suite("Settings read again")
 struct RunningSettingsTests {

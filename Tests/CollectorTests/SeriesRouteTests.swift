@@ -1,4 +1,3 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
@@ -81,7 +80,10 @@ struct SeriesRouteTests {
             #expect(several.objects("series").last?.text("module") == "till")
             // The form with a metric in the list's own path.
             let same = try await client.json(
-                "/api/v1/devices/\(device)/samples?module=system&metric=system.memory.limit&from=\(Self.from)&step=1h&to=2025-06-15T16:00:00Z",
+                """
+                /api/v1/devices/\(device)/samples?module=system&metric=system.memory.limit&from=\(Self.from)&step=1h&\
+                to=2025-06-15T16:00:00Z
+                """,
                 bearer: "viewer-default")
             #expect(values(same.objects("series").first, "mean") == [4096])
         }

@@ -1,16 +1,16 @@
 import ArgumentParser
-import CollectorStore
 import Foundation
 import Logging
 import NIOCore
 import NIOPosix
+import RecordStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import Collector
 @testable import CollectorCommands
 @testable import CommandKit
-import TestKit
 
 @Suite("Settings of the collector")
 struct SettingsTests {

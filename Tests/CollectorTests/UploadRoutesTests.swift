@@ -1,8 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Gzip
 import HTTPTypes
 import HummingbirdTesting
+import Registry
 import TestKit
 import Testing
 import WireModel
@@ -132,8 +133,10 @@ struct UploadRoutesTests {
             try await scene.begin(upload, manifest).expect(422, "manifest-invalid")
             _ = try await scene.begin(upload, book.manifest(upload))
             let head =
-                "PUT \(WireNames.uploadsPath)/\(upload)/chunks/1 HTTP/1.1\r\nHost: collector\r\nContent-Type: \(WireNames.gzip)\r\n"
-                + "Authorization: Bearer \(scene.device.credential)\r\nContent-Length: 6000000\r\n\r\n"
+                """
+                PUT \(WireNames.uploadsPath)/\(upload)/chunks/1 HTTP/1.1\r\nHost: collector\r\nContent-Type: \
+                \(WireNames.gzip)\r\nAuthorization: Bearer \(scene.device.credential)\r\nContent-Length: 6000000\r\n\r\n
+                """
             let answer = try await scene.harness.live { client in
                 try await BlockingCall.run {
                     let connection = try RawConnection(port: client.port)

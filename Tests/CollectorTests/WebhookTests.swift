@@ -1,6 +1,7 @@
 import ClickHouse
 import ClusterStore
 import Collector
+import CollectorAPI
 import CommandKit
 import Foundation
 import HTTPConnection
@@ -13,7 +14,7 @@ import Testing
 import WireModel
 
 @testable import CollectorCommands
-@testable import CollectorStore
+@testable import Registry
 
 @Suite struct WebhookTests {
     private static let notice = NoticeRow(
@@ -187,6 +188,14 @@ import WireModel
         }
         #expect(error?.code == .usage && error?.message.contains("https_proxy") == true)
         #expect(error?.message.contains("s3cret") == false)
+    }
+
+    @Test func `Plain HTTP to this machine is refused where another machine's proxy is on the way`() throws {
+        let environment = ["http_proxy": "http://proxy.test:3128"]
+        #expect(try Self.settings("http://127.0.0.1:9/x", environment).webhookProxy == nil)
+        #expect(throws: CommandError.self) { try Self.settings("http://127.0.0.2:9/x", environment) }
+        let allowed = environment.merging(["WS1_ALLOW_PLAINTEXT": "true"]) { $1 }
+        #expect(try Self.settings("http://127.0.0.2:9/x", allowed).webhookProxy != nil)
     }
 
     @Test func `A proxy that is away is named`() async throws {

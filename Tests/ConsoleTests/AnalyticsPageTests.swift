@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -33,9 +34,14 @@ import Testing
         ]
     }
 
+    private static func view(_ groups: [JSONValue]) throws -> EventSummaryView {
+        try FixtureDecoder.view(EventSummaryView.self, from: answer(groups))
+    }
+
     private static func record(_ value: JSONValue, name: String = "sale", attributes: JSONValue = [:]) -> JSONValue {
         [
-            "device": .text(id), "time": "2026-01-02T01:00:00.000000Z", "receivedAt": "2026-01-02T03:00:00.000000Z",
+            "device": .text(id), "deviceName": "till 7", "time": "2026-01-02T01:00:00.000000Z",
+            "receivedAt": "2026-01-02T03:00:00.000000Z",
             "application": "com.example.till",
             "event": [
                 "type": "sdk-action", "name": .text(name), "value": value, "valueType": "string",
@@ -101,10 +107,10 @@ import Testing
 
     @Test func `Beyond eight names, the rest is one column`() throws {
         let groups = (0..<10).map { Self.group("n\($0)", 10 - $0) }
-        let table = try #require(EventCharts.counts(Self.answer(groups), id: "x", title: "X"))
+        let table = try #require(EventCharts.counts(Self.view(groups), id: "x", title: "X"))
         #expect(table.columns.map(\.name) == (0..<7).map { "n\($0)" } + ["all others"])
         #expect(table.columns[7].values == [6, 0])
-        let eight = EventCharts.counts(Self.answer(Array(groups.prefix(8))), id: "x", title: "X")
+        let eight = EventCharts.counts(try Self.view(Array(groups.prefix(8))), id: "x", title: "X")
         #expect(eight?.columns.last?.name == "n7")
     }
 
@@ -194,7 +200,7 @@ import Testing
             [Self.group("sale", 10)], events: [Self.record("cash", attributes: ["shop": "7"])])
         harness.set(
             Self.summary + "?name=sale&\(Self.day)&by=device&step=1800",
-            .init(body: Self.answer([Self.group(Self.id, 6)], by: "device")))
+            .init(body: Self.answer([Self.group(Self.id, 6).with(["deviceName": "till 7"])], by: "device")))
         let html = try await page(harness, event: "sale", [("by", "device")])
         #expect(html.components(separatedBy: #"href="/proxy/devices/\#(Self.id)">till 7</a>"#).count == 3)
         #expect(html.contains("shop: 7") && html.contains("failed 1.50 s") && html.contains("sdk action"))

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -27,7 +28,10 @@ import Testing
         let command = visit.api.requests[0].curl(origin: "https://collector.example", base: "/t")
         #expect(
             command
-                == #"curl -H "Authorization: Bearer $WS1_TOKEN" 'https://collector.example/t/api/v1/devices?q=it%27s&sort=name&limit=100'"#
+                == #"""
+                curl -H "Authorization: Bearer $WS1_TOKEN" \#
+                'https://collector.example/t/api/v1/devices?q=it%27s&sort=name&limit=100'
+                """#
         )
         #expect(page.html.contains("api/v1/devices?q=it%27s"))
     }

@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
 import Testing
@@ -11,9 +12,11 @@ import Testing
 
     private func diagnosis(
         _ device: JSONValue = [:], beacon: JSONValue = [:], doNotDisturb: JSONValue = [:], profile: JSONValue = [:]
-    ) -> DeviceDiagnosis {
+    ) throws -> DeviceDiagnosis {
         DeviceDiagnosis(
-            device: device.with(["beacon": beacon]), doNotDisturb: doNotDisturb, profile: profile, now: Self.now)
+            device: try FixtureDecoder.view(DeviceView.self, from: device.with(["beacon": beacon])),
+            doNotDisturb: try FixtureDecoder.view(DoNotDisturbView.self, from: doNotDisturb), profile: profile,
+            now: Self.now)
     }
 
     @Test(
@@ -27,8 +30,9 @@ import Testing
             (["state": "enrolled"], "has sent nothing since it enrolled"),
             (["state": "enrolled", "lastSeenAt": "2026-01-02T03:04:05.000000Z"], "no schedule of beacons"),
         ] as [(JSONValue, String)]) func `A state is put in words`(device: JSONValue, words: String)
+        throws
     {
-        let contact = diagnosis(device).contact
+        let contact = try diagnosis(device).contact
         #expect(contact.count == 1 && contact[0].contains(words), "\(contact)")
     }
 
@@ -44,19 +48,19 @@ import Testing
             (["trigger": "schedule"], "vanished without a word"),
         ] as [(JSONValue, String)]) func `A silent device's last beacon says what it can`(
             beacon: JSONValue, words: String
-        )
+        ) throws
     {
         let device: JSONValue = [
             "state": "silent", "expectedBeaconSeconds": 60, "lastBeaconAt": Self.ago(600), "lastSeenAt": Self.ago(600),
         ]
-        let contact = diagnosis(device, beacon: beacon).contact
+        let contact = try diagnosis(device, beacon: beacon).contact
         #expect(contact.first == "Beacons are due every 60 s. Missing: 10.")
         #expect(contact.contains { $0.contains(words) }, "\(contact)")
         #expect(!contact.contains { $0.contains("was in contact") })
     }
 
-    @Test func `A device that sends without beacons is not off`() {
-        let contact = diagnosis(
+    @Test func `A device that sends without beacons is not off`() throws {
+        let contact = try diagnosis(
             [
                 "state": "late", "expectedBeaconSeconds": 60, "lastBeaconAt": Self.ago(600), "lastSeenAt": Self.ago(5),
             ], beacon: ["trigger": "schedule"]
@@ -64,14 +68,16 @@ import Testing
         #expect(contact.contains { $0.contains("was in contact after its last beacon") })
     }
 
-    @Test func `A device whose telemetry is off is said to be off, not to be overdue`() {
-        let contact = diagnosis(["state": "off", "lastBeaconAt": Self.ago(86_400)], beacon: [:]).contact
+    @Test func `A device whose telemetry is off is said to be off, not to be overdue`() throws {
+        let contact = try diagnosis(["state": "off", "lastBeaconAt": Self.ago(86_400)], beacon: [:]).contact
         #expect(contact.count == 1 && contact[0].hasPrefix("Telemetry is switched off"), "\(contact)")
     }
 
-    @Test func `Nothing is held where nothing says so`() {
-        #expect(diagnosis(beacon: ["network": "wifi", "consent": "granted"]).held.isEmpty)
-        #expect(DeviceDiagnosis(device: [:], doNotDisturb: [:], profile: [:], now: 0).held.isEmpty)
+    @Test func `Nothing is held where nothing says so`() throws {
+        #expect(try diagnosis(beacon: ["network": "wifi", "consent": "granted"]).held.isEmpty)
+        let unknown = DeviceDiagnosis(
+            device: DeviceView(), doNotDisturb: DoNotDisturbView(), profile: .null, now: 0)
+        #expect(unknown.held.isEmpty)
     }
 
     @Test(
@@ -120,8 +126,8 @@ import Testing
         ] as [(JSONValue, JSONValue, JSONValue, String)])
     func `The reason why data waits is given`(
         beacon: JSONValue, doNotDisturb: JSONValue, profile: JSONValue, words: String
-    ) {
-        let held = diagnosis(beacon: beacon, doNotDisturb: doNotDisturb, profile: profile).held
+    ) throws {
+        let held = try diagnosis(beacon: beacon, doNotDisturb: doNotDisturb, profile: profile).held
         #expect(held.contains { $0.contains(words) }, "\(held)")
     }
 
@@ -135,7 +141,8 @@ import Testing
             (["network": "wifi", "power": ["batteryLevel": 2000]], ["data": "sample", "minimumBattery": 2000]),
             (["network": "wifi"], ["data": "sample", "externalPower": true]),
         ] as [(JSONValue, JSONValue)]) func `A rule that is kept holds nothing`(beacon: JSONValue, rule: JSONValue)
+        throws
     {
-        #expect(diagnosis(beacon: beacon, profile: ["transmission": [rule]]).held.isEmpty)
+        #expect(try diagnosis(beacon: beacon, profile: ["transmission": [rule]]).held.isEmpty)
     }
 }

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -61,14 +62,14 @@ import Testing
 
     private func visit(
         _ harness: ConsoleHarness, _ tab: String = "", query: FormFields = [], form: FormFields = [],
-        role: Visitor.Role = .administrator
+        role: PersonRole = .administrator
     ) -> Visit {
         harness.visit(
             "/devices/\(Self.id)\(tab)", parameters: ["device": Self.id], query: query, form: form, role: role)
     }
 
     private func page(
-        _ harness: ConsoleHarness, _ tab: String = "", query: FormFields = [], role: Visitor.Role = .administrator
+        _ harness: ConsoleHarness, _ tab: String = "", query: FormFields = [], role: PersonRole = .administrator
     ) async throws -> String {
         let page = try await harness.page(
             "/devices/{device}\(tab)", visit(harness, tab, query: query, role: role))
@@ -231,7 +232,7 @@ import Testing
     }
 
     @Test func `The audit trail is for administrators`() async throws {
-        for role in [Visitor.Role.viewer, .operator, .administrator] {
+        for role in [PersonRole.viewer, .operator, .administrator] {
             for tab in ["/timeline", "/manage"] {
                 let harness = try harness()
                 let html = try await page(harness, tab, role: role)
@@ -319,7 +320,7 @@ import Testing
     }
 
     @Test func `A waiting command is ended by whoever may request it`() async throws {
-        func html(_ kind: String, _ state: String, _ role: Visitor.Role) async throws -> String {
+        func html(_ kind: String, _ state: String, _ role: PersonRole) async throws -> String {
             let command: JSONValue = [
                 "id": "c1", "kind": .text(kind), "state": .text(state), "progress": 0, "arguments": [:],
                 "issuedAt": "2026-01-02T03:00:00.000000Z", "issuedBy": "Ada",
@@ -350,7 +351,7 @@ import Testing
     }
 
     @Test func `Commands are live, and a request that has not ended can be cancelled`() async throws {
-        func html(_ state: String, _ role: Visitor.Role) async throws -> String {
+        func html(_ state: String, _ role: PersonRole) async throws -> String {
             let command: JSONValue = [
                 "id": "c1", "kind": "request-logs", "state": .text(state), "progress": .real(0.25), "arguments": [:],
                 "issuedAt": "2026-01-02T03:00:00.000000Z", "issuedBy": "Ada",
@@ -444,7 +445,7 @@ import Testing
     }
 
     @Test func `A role sees what it may do`() async throws {
-        func shown(_ role: Visitor.Role) async throws -> [Bool] {
+        func shown(_ role: PersonRole) async throws -> [Bool] {
             let html = try await page(try harness(), "/manage", role: role)
             return ["Begin do-not-disturb", "Revoke", "Wipe the device", "Delete the device", "Make it the successor"]
                 .map(

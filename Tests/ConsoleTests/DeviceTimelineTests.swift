@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
 import Testing
@@ -12,30 +13,36 @@ import Testing
     private func beacon(
         _ second: Int64, boot: Int = 0, sequence: Int = 1, trigger: String = "schedule", delay: Int64 = 0,
         sinceBoot: Int64? = nil, _ fields: [String: JSONValue] = [:]
-    ) -> JSONValue {
+    ) -> RecordView {
         let time = Self.start + second * 1_000_000
         let members: [String: JSONValue] = [
             "trigger": .text(trigger), "beaconSequence": JSONValue(sequence), "nextBeaconSeconds": 60,
             "processStartTime": .text(Timestamp.text(time - 5_000_000)), "profileRevision": 1,
         ]
-        return [
-            "time": .text(Timestamp.text(time)), "receivedAt": .text(Timestamp.text(time + delay * 1_000_000)),
-            "bootId": .text(Self.boots[boot]),
-            "timeSinceBootMicroseconds": .integer((sinceBoot ?? (boot == 0 ? second + 1000 : 10)) * 1_000_000),
-            "beacon": .object(members.merging(fields) { $1 }),
-        ]
+        var record = RecordView()
+        record.time = Timestamp.text(time)
+        record.receivedAt = Timestamp.text(time + delay * 1_000_000)
+        record.bootId = Self.boots[boot]
+        record.timeSinceBootMicroseconds = UInt64((sinceBoot ?? (boot == 0 ? second + 1000 : 10)) * 1_000_000)
+        record.beacon = .object(members.merging(fields) { $1 })
+        return record
     }
 
-    private func entries(_ beacons: JSONValue..., isCut: Bool = false) -> [DeviceTimeline.Entry] {
+    private func entries(_ beacons: RecordView..., isCut: Bool = false) -> [DeviceTimeline.Entry] {
         var timeline = DeviceTimeline()
         timeline.add(beacons: beacons.reversed(), isCut: isCut)
         return timeline.page()
     }
 
-    private func silence(_ beacons: JSONValue...) -> String? {
+    private func silence(_ beacons: RecordView...) -> String? {
         var timeline = DeviceTimeline()
         timeline.add(beacons: beacons.reversed(), isCut: false)
         return timeline.page(kinds: [.silence]).first?.detail
+    }
+
+    /// Views with the members that a test is about.
+    private func views<View: Decodable>(_ fixtures: JSONValue...) throws -> [View] {
+        try fixtures.map { try FixtureDecoder.view(View.self, from: $0) }
     }
 
     @Test func `Beacons on schedule are one entry until something happens`() {
@@ -101,18 +108,18 @@ import Testing
         #expect(!reported.contains { $0.hasPrefix("Compromised") })
     }
 
-    @Test func `A list that was cut ends the timeline where it was cut`() {
+    @Test func `A list that was cut ends the timeline where it was cut`() throws {
         var timeline = DeviceTimeline()
         timeline.add(
             beacons: [beacon(180, sequence: 3), beacon(120, sequence: 2), beacon(60, sequence: 1)], isCut: true)
         timeline.add(
-            commands: [
+            commands: try views(
                 [
                     "kind": "send-beacon", "issuedAt": .text(Timestamp.text(Self.start + 130_000_000)),
                     "issuedBy": "Ada",
                 ],
-                ["kind": "reload-profile", "issuedAt": .text(Timestamp.text(Self.start)), "issuedBy": "Ada"],
-            ], isCut: false, link: "/c")
+                ["kind": "reload-profile", "issuedAt": .text(Timestamp.text(Self.start)), "issuedBy": "Ada"]),
+            isCut: false, link: "/c")
         #expect(timeline.completeAfter == Timestamp.text(Self.start + 60_000_000))
         #expect(timeline.page().map(\.title) == ["Beacon on schedule", "Command: send beacon", "Beacon on schedule"])
         #expect(timeline.page(kinds: [.command]).map(\.link) == ["/c"])
@@ -121,44 +128,36 @@ import Testing
         #expect(timeline.page(from: early).count == 2)
     }
 
-    @Test func `Other lists are said in words`() {
+    @Test func `Other lists are said in words`() throws {
         let at = JSONValue.text(Timestamp.text(Self.start))
         var timeline = DeviceTimeline()
         timeline.add(
-            events: [
-                [
-                    "time": at,
-                    "event": [
-                        "name": "badge.printed", "value": 3, "succeeded": false, "attributes": ["printer": "left"],
-                    ],
-                ]
-            ], isCut: false)
+            events: try views([
+                "time": at,
+                "event": [
+                    "name": "badge.printed", "value": 3, "succeeded": false, "attributes": ["printer": "left"],
+                ],
+            ]), isCut: false)
         timeline.add(
-            commands: [
-                [
-                    "kind": "request-logs", "issuedAt": at, "issuedBy": "Ada", "updatedAt": at, "state": "not-now",
-                    "detail": "no network",
-                ]
-            ], isCut: false, link: "/c")
+            commands: try views([
+                "kind": "request-logs", "issuedAt": at, "issuedBy": "Ada", "updatedAt": at, "state": "not-now",
+                "detail": "no network",
+            ]), isCut: false, link: "/c")
         timeline.add(
-            revisions: [
+            revisions: try views(
                 ["revision": 2, "createdAt": at, "author": "Bo"],
                 ["revision": 3, "createdAt": at, "application": "other"],
-                ["revision": 4, "createdAt": at, "application": "application"],
-            ], of: "application", isCut: false)
+                ["revision": 4, "createdAt": at, "application": "application"]), of: "application", isCut: false)
         timeline.add(
-            uploads: [
-                [
-                    "startedAt": at, "endedAt": at, "state": "complete", "rawBytes": 5000, "chunks": 2,
-                    "storedChunks": 2,
-                    "application": "application",
-                ]
-            ], isCut: false, link: "/l")
+            uploads: try views([
+                "startedAt": at, "endedAt": at, "state": "complete", "rawBytes": 5000, "chunks": 2, "storedChunks": 2,
+                "application": "application",
+            ]), isCut: false, link: "/l")
         timeline.add(
-            audit: [
+            audit: try views(
                 ["time": at, "actor": "Ada", "action": "device-revoke", "outcome": "refused", "detail": ["a": "b"]],
-                ["time": at, "actor": "Ada", "action": "command-issue", "outcome": "done", "detail": [:]],
-            ], isCut: false)
+                ["time": at, "actor": "Ada", "action": "command-issue", "outcome": "done", "detail": [:]]),
+            isCut: false)
         let found = timeline.page().map { "\($0.kind.rawValue): \($0.title) | \($0.detail ?? "")" }
         #expect(
             Set(found) == [

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -38,7 +39,7 @@ import Testing
     }
 
     private static func page(
-        _ query: FormFields = [], role: Visitor.Role = .administrator, organization: String? = nil
+        _ query: FormFields = [], role: PersonRole = .administrator, organization: String? = nil
     ) async throws -> String {
         let harness = try harness()
         return try await harness.page(
@@ -103,7 +104,7 @@ import Testing
 
     @Test func `Empty lists say what to do`() async throws {
         let harness = try ConsoleHarness(["GET /api/v1/devices": ["items": [], "next": .null, "total": 0]])
-        func html(_ query: FormFields, _ role: Visitor.Role) async throws -> String {
+        func html(_ query: FormFields, _ role: PersonRole) async throws -> String {
             try await harness.page(Self.path, harness.visit(Self.path, query: query, role: role)).html
         }
         #expect(try await html([], .administrator).contains(#"href="/add-device""#))
@@ -158,8 +159,8 @@ import Testing
 
     // MARK: Roles
 
-    @Test(arguments: [Visitor.Role.viewer, .operator, .administrator])
-    func `A role is offered what it may do`(role: Visitor.Role) async throws {
+    @Test(arguments: [PersonRole.viewer, .operator, .administrator])
+    func `A role is offered what it may do`(role: PersonRole) async throws {
         let html = try await Self.page(role: role)
         #expect(html.contains(#"name="device""#) == (role >= .operator))
         #expect(html.contains(#"value="send-beacon""#) == (role >= .operator))

@@ -48,9 +48,7 @@ import Testing
         #expect(DisplayText.devices(1) == "1 device" && DisplayText.devices(0) == "0 devices")
         #expect(JSONValue(1).transform("files") as? String == "1 file")
         #expect(JSONValue(2).transform("files") as? String == "2 files")
-        let counts: JSONValue = ["one": 1, "two": 2]
-        #expect(counts.counted("one", "day") == "1 day" && counts.counted("two", "day") == "2 days")
-        #expect(counts.counted("none", "day") == "? days")
+        #expect(DisplayText.counted(1, "day") == "1 day" && DisplayText.counted(2, "day") == "2 days")
         #expect(DisplayText.counted(1234, "record") == "1,234 records" && DisplayText.testDevices(0) == nil)
     }
 

@@ -54,7 +54,8 @@ import Testing
     private static let latest: JSONValue = [
         "items": [
             [
-                "device": .text(id), "time": "2026-01-02T03:00:00.000000Z", "module": "system", "unit": "By",
+                "device": .text(id), "deviceName": "till 7", "time": "2026-01-02T03:00:00.000000Z",
+                "module": "system", "unit": "By",
                 "values": [["attributes": [:], "value": 8500]],
             ]
         ], "next": .null, "total": 1,

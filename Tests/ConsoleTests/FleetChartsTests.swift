@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import Testing
 
@@ -14,14 +15,18 @@ import Testing
         return series.with(more)
     }
 
-    private func answer(_ series: [JSONValue], by: String? = nil, aggregate: String = "mean") -> JSONValue {
-        [
-            "metric": "a.b", "unit": "By", "aggregate": .text(aggregate), "from": "2026-01-01T00:00:00.000000Z",
-            "stepSeconds": 600, "buckets": 2, "by": JSONValue(by), "series": .array(series),
-        ]
+    private func answer(
+        _ series: [JSONValue], by: String? = nil, aggregate: String = "mean"
+    ) throws -> FleetSeriesView {
+        try FixtureDecoder.view(
+            FleetSeriesView.self,
+            from: [
+                "metric": "a.b", "unit": "By", "aggregate": .text(aggregate), "from": "2026-01-01T00:00:00.000000Z",
+                "stepSeconds": 600, "buckets": 2, "by": JSONValue(by), "series": .array(series),
+            ])
     }
 
-    private func overTime(_ answer: JSONValue, statistic: String = "p50") -> FleetCharts.Charts {
+    private func overTime(_ answer: FleetSeriesView, statistic: String = "p50") -> FleetCharts.Charts {
         FleetCharts.overTime(answer, statistic: (statistic, "Median"))
     }
 
@@ -39,39 +44,39 @@ import Testing
         #expect(ChartTable.csv([table])[0].prefix(3) == ["Chart", "Time", "Median (By)"])
     }
 
-    @Test func `A rate is per second`() {
-        #expect(overTime(answer([series()], aggregate: "rate")).tables[0].columns[0].unit == "By/s")
-        #expect(overTime(answer([series()], aggregate: "count")).tables[0].columns[0].unit == "1")
+    @Test func `A rate is per second`() throws {
+        #expect(overTime(try answer([series()], aggregate: "rate")).tables[0].columns[0].unit == "By/s")
+        #expect(overTime(try answer([series()], aggregate: "count")).tables[0].columns[0].unit == "1")
     }
 
-    @Test func `Groups are compared by one statistic`() {
+    @Test func `Groups are compared by one statistic`() throws {
         let found = [
             series([:], ["group": "debian 12"]), series([:], ["group": ""]), series([:], ["group": "", "other": true]),
         ]
-        let table = overTime(answer(found, by: "os"), statistic: "p95").tables[0]
+        let table = overTime(try answer(found, by: "os"), statistic: "p95").tables[0]
         let drawn = table.columns.filter(\.isDrawn)
         #expect(drawn.map(\.name) == ["debian 12", "not reported", "all others"])
         #expect(drawn.map { $0.values[0] } == [6, 6, 6])
         #expect(drawn.map(\.color) == [nil, nil, "grey"])
         #expect(table.columns.last?.name == "all others: devices")
-        let devices = overTime(answer(found, by: "os"), statistic: "devices").tables[0].columns
+        let devices = overTime(try answer(found, by: "os"), statistic: "devices").tables[0].columns
         #expect(devices.count == 3 && devices[0].values == [2, 0] && devices[0].unit == "1")
     }
 
-    @Test func `Of many sets of attributes, those of most devices are shown`() {
+    @Test func `Of many sets of attributes, those of most devices are shown`() throws {
         let many = (0..<11).map { series(["n": .text("\($0)")], devices: [.integer(Int64($0)), 0]) }
-        let charts = overTime(answer(many))
+        let charts = overTime(try answer(many))
         #expect(charts.tables.map(\.title) == (3...10).map { "\($0)" })
         #expect(charts.leftOut == 3 && charts.sets.map { $0["n"] } == (3...10).map { "\($0)" })
     }
 
-    @Test func `A set is selected by its values and by what it lacks`() {
+    @Test func `A set is selected by its values and by what it lacks`() throws {
         let sets = [["mode": "user"], ["mode": "user", "core": "0"], ["mode": "idle", "core": "0"]]
         #expect(FleetCharts.filter(sets[0], among: sets) == ["mode:user", "core:"])
         #expect(FleetCharts.filter(sets[1], among: sets) == ["core:0", "mode:user"])
     }
 
-    @Test func `A bar leads to its devices and not to those of the next`() {
+    @Test func `A bar leads to its devices and not to those of the next`() throws {
         let answer: JSONValue = [
             "metric": "a.utilization", "unit": "1", "kind": "gauge",
             "distributions": [
@@ -84,7 +89,8 @@ import Testing
             ],
         ]
         var asked: [(from: Double, to: Double)] = []
-        let charts = FleetCharts.distributions(answer) { _, from, to in
+        let view = try FixtureDecoder.view(DistributionView.self, from: answer)
+        let charts = FleetCharts.distributions(view) { _, from, to in
             asked.append((from, to))
             return "/to"
         }

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -110,7 +111,7 @@ import Testing
     }
 
     private func home(
-        _ harness: ConsoleHarness, role: Visitor.Role = .administrator, organization: String? = nil, base: String = ""
+        _ harness: ConsoleHarness, role: PersonRole = .administrator, organization: String? = nil, base: String = ""
     ) async throws -> String {
         let page = try await harness.page("/", harness.visit("/", role: role, organization: organization, base: base))
         #expect(page.status == 200)
@@ -134,7 +135,7 @@ import Testing
         #expect(html.contains("seal-bad") && html.components(separatedBy: "seal-good").count == 2)
         for planted in [(Int64(1), Int64(0)), (0, 1)] {
             let seal = FleetSeal.balance(
-                Self.faulty(lost: planted.0, doubled: planted.1), now: ConsoleHarness.now)
+                try Self.view(Self.faulty(lost: planted.0, doubled: planted.1)), now: ConsoleHarness.now)
             #expect(seal.state == .bad && seal.title.hasPrefix("\(planted.0) lost, \(planted.1) doubled"))
         }
     }
@@ -151,23 +152,29 @@ import Testing
     }
 
     /// Each of these answers must not count as a proof that all is there.
-    @Test func `An old, empty or contradictory balance is not green`() {
-        func state(_ changes: [String: JSONValue], now: Int64 = ConsoleHarness.now) -> FleetSeal.State {
-            FleetSeal.balance(Self.whole.with(["balance": Self.whole["balance"].with(changes)]), now: now).state
+    @Test func `An old, empty or contradictory balance is not green`() throws {
+        func state(_ changes: [String: JSONValue], now: Int64 = ConsoleHarness.now) throws -> FleetSeal.State {
+            let answer = Self.whole.with(["balance": Self.whole["balance"].with(changes)])
+            return FleetSeal.balance(try Self.view(answer), now: now).state
         }
-        #expect(state([:]) == .good)
-        #expect(state([:], now: ConsoleHarness.now + 86_400_000_000) == .unknown, "a day old")
-        #expect(state(["streams": 0]) == .unknown)
-        #expect(state(["intact": .null]) == .bad)
-        #expect(state(["lost": .null]) == .bad)
-        #expect(state(["intact": false, "unreadableFiles": ["2026-01-01/event.sqlite"]]) == .bad)
-        #expect(state(["completedAt": .null]) == .unknown)
-        #expect(FleetSeal.balance(.null, now: 0).state == .unknown)
+        #expect(try state([:]) == .good)
+        #expect(try state([:], now: ConsoleHarness.now + 86_400_000_000) == .unknown, "a day old")
+        #expect(try state(["streams": 0]) == .unknown)
+        #expect(try state(["intact": false]) == .bad)
+        #expect(try state(["lost": 1]) == .bad)
+        #expect(try state(["intact": false, "unreadableFiles": ["2026-01-01/event.sqlite"]]) == .bad)
+        #expect(try state(["completedAt": .null]) == .unknown)
+        #expect(FleetSeal.balance(FleetBalanceView(), now: 0).state == .unknown)
         let later = ConsoleHarness.now + 31 * 86_400_000_000
-        #expect(FleetSeal.verification(Self.whole, now: ConsoleHarness.now).state == .good)
-        #expect(FleetSeal.verification(Self.whole, now: later).state == .unknown)
-        #expect(FleetSeal.verification(.null, now: 0).state == .unknown)
-        #expect(FleetSeal.verification(["verification": ["completedAt": "2026-01-01T03:04:05Z"]], now: 0).state == .bad)
+        #expect(FleetSeal.verification(try Self.view(Self.whole), now: ConsoleHarness.now).state == .good)
+        #expect(FleetSeal.verification(try Self.view(Self.whole), now: later).state == .unknown)
+        #expect(FleetSeal.verification(FleetBalanceView(), now: 0).state == .unknown)
+        let bare = try Self.view(["verification": ["completedAt": "2026-01-01T03:04:05Z"]])
+        #expect(FleetSeal.verification(bare, now: 0).state == .bad)
+    }
+
+    private static func view(_ answer: JSONValue) throws -> FleetBalanceView {
+        try FixtureDecoder.view(FleetBalanceView.self, from: answer)
     }
 
     // MARK: The other parts
@@ -220,16 +227,23 @@ import Testing
         ] { #expect(html.contains(text), "\(text)") }
     }
 
-    @Test func `The forecast is marked by the days left`() {
-        func state(_ full: String, _ days: Int64?) -> String? {
+    @Test func `The forecast is marked by the days left`() throws {
+        func state(_ disk: JSONValue) throws -> String? {
+            let capacity = try FixtureDecoder.view(CapacityView.self, from: Self.capacity.with(["disk": disk]))
+            return CapacityCard.values(of: capacity)["forecastState"].text
+        }
+        func state(_ full: String, _ days: Int64?) throws -> String? {
             let disk: JSONValue = [
                 "freeBytes": 1, "sizeBytes": 2, "full": .text(full), "fullInDays": days.map { .integer($0) } ?? .null,
             ]
-            return CapacityView.values(of: Self.capacity.with(["disk": disk]))["forecastState"].text
+            return try state(disk)
         }
-        #expect(state("expected", 3) == "bad" && state("expected", 20) == "warn" && state("expected", 90) == "good")
-        #expect(state("never", nil) == "good" && state("unknown", nil) == "unknown")
-        #expect(CapacityView.values(of: Self.capacity.with(["disk": .null]))["forecastState"].text == "unknown")
+        #expect(try state("expected", 3) == "bad")
+        #expect(try state("expected", 20) == "warn")
+        #expect(try state("expected", 90) == "good")
+        #expect(try state("never", nil) == "good")
+        #expect(try state("unknown", nil) == "unknown")
+        #expect(try state(.null) == "unknown")
     }
 
     @Test func `Test devices that are in no count are named`() async throws {

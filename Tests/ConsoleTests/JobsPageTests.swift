@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -30,7 +31,7 @@ import Testing
     }
 
     private static func visit(
-        _ harness: ConsoleHarness, query: FormFields = [], form: FormFields = [], role: Visitor.Role = .operator
+        _ harness: ConsoleHarness, query: FormFields = [], form: FormFields = [], role: PersonRole = .operator
     ) -> Visit {
         harness.visit("/jobs/j-1", parameters: ["job": "j-1"], query: query, form: form, role: role, base: "/t")
     }
@@ -86,10 +87,10 @@ import Testing
 
     /// The role that the action itself needs.
     @Test(arguments: [
-        ("request-logs", "running", Visitor.Role.viewer, false), ("request-logs", "running", .operator, true),
+        ("request-logs", "running", PersonRole.viewer, false), ("request-logs", "running", .operator, true),
         ("wipe", "running", .operator, false), ("wipe", "preparing", .administrator, true),
         ("wipe", "done", .administrator, false), ("future-kind", "running", .operator, false),
-    ]) func `Whoever may do the action may cancel it`(kind: String, state: String, role: Visitor.Role, canCancel: Bool)
+    ]) func `Whoever may do the action may cancel it`(kind: String, state: String, role: PersonRole, canCancel: Bool)
         async throws
     {
         let harness = try Self.harness(Self.job.with(["kind": .text(kind), "state": .text(state)]))

@@ -12,7 +12,8 @@ import Testing
             "id": .text("line\(number)"), "time": .text("2026-01-01T00:00:0\(number).123456Z"), "level": "warning",
             "category": "app.disk", "text": .text("message \(number)"),
             "metadata": "free=12 path=/var\\u{20}x raw=\\\\u{20}",
-            "device": "a", "chunk": "7", "line": JSONValue(number), "application": "com.example.till",
+            "device": "a", "deviceName": "till 7", "chunk": "7", "line": JSONValue(number),
+            "application": "com.example.till",
         ]
         return line.with(fields)
     }
@@ -58,7 +59,7 @@ import Testing
     }
 
     @Test func `Lines of several devices name them`() async throws {
-        let harness = try harness(Self.lines([Self.line(2, ["device": "b"]), Self.line(1)]))
+        let harness = try harness(Self.lines([Self.line(2, ["device": "b", "deviceName": "till 8"]), Self.line(1)]))
         let html = try await page(harness, [("device", "a"), ("device", "b")])
         #expect(try asked(harness).all("device") == ["a", "b"])
         #expect(html.contains(#"<span class="badge">till 8</span>"#) && html.contains(#"<span class="badge">till 7"#))
@@ -66,9 +67,9 @@ import Testing
 
     @Test func `Devices of one name are distinguished`() async throws {
         let harness = try harness(Self.lines([Self.line(2, ["device": "b"]), Self.line(1)]))
-        harness.set("GET /api/v1/devices/b", .init(body: ["id": "b", "name": "till 7"]))
         let html = try await page(harness)
         #expect(html.contains(">till 7 (a)<") && html.contains(">till 7 (b)<"))
+        #expect(harness.requests.map(\.path) == ["/api/v1/logs/lines"], "names come with the lines")
     }
 
     @Test func `Searched words are marked, and the rest stays text`() async throws {

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -40,7 +41,7 @@ import Testing
     }
 
     private func page(
-        _ harness: ConsoleHarness, _ query: FormFields = [], role: Visitor.Role = .operator
+        _ harness: ConsoleHarness, _ query: FormFields = [], role: PersonRole = .operator
     ) async throws -> String {
         let page = try await harness.page(Self.path, harness.visit(Self.path, query: query, role: role))
         #expect(page.status == 200)

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -200,7 +201,7 @@ import Testing
 
     @Test func `Viewers do not see how to delete`() async throws {
         let harness = try harness()
-        for role in [Visitor.Role.viewer, .operator] {
+        for role in [PersonRole.viewer, .operator] {
             let html = try await harness.page(Self.path, harness.visit(Self.path, role: role)).html
             #expect(html.contains("Delete all listed") == (role == .operator))
             #expect(html.contains(#"value="delete""#) == (role == .operator))

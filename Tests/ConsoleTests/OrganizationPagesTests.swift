@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -22,7 +23,7 @@ import Testing
         #expect(page.html.contains("Create the organization"))
         #expect(page.html.contains(#"href="/t/organizations/west""#))
         #expect(page.html.contains(#"href="/t/devices?organization=west""#))
-        for (role, organization) in [(Visitor.Role.viewer, nil), (.administrator, "west")] {
+        for (role, organization) in [(PersonRole.viewer, nil), (.administrator, "west")] {
             let page = try await harness.page(
                 path, harness.visit(path, role: role, organization: organization))
             #expect(page.status == 200 && !page.html.contains("Create the organization"))
@@ -85,7 +86,7 @@ import Testing
     }
 
     private static func quotaVisit(
-        _ harness: ConsoleHarness, query: FormFields = [], form: FormFields = [], role: Visitor.Role = .administrator
+        _ harness: ConsoleHarness, query: FormFields = [], form: FormFields = [], role: PersonRole = .administrator
     ) -> Visit {
         harness.visit(
             "/organizations/west/log-quotas", parameters: parameters, query: query, form: form, role: role)
@@ -170,7 +171,7 @@ import Testing
     }
 
     private static func assignmentVisit(
-        _ harness: ConsoleHarness, form: FormFields = [], role: Visitor.Role = .administrator
+        _ harness: ConsoleHarness, form: FormFields = [], role: PersonRole = .administrator
     ) -> Visit {
         harness.visit("/organizations/west/assignments", parameters: parameters, form: form, role: role)
     }

@@ -1,6 +1,8 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
+import WireModel
 
 @testable import Console
 
@@ -121,7 +123,7 @@ import Testing
 
     /// Fields that a form leaves out would otherwise return to their defaults unseen.
     @Test func `A form that was cut off is refused`() {
-        #expect(throws: APIProblem.self) { try ProfileForm.profile(from: [("test", "true")]) }
+        #expect(throws: Problem.self) { try ProfileForm.profile(from: [("test", "true")]) }
     }
 
     @Test func `Wrong JSON is refused with its line`() {
@@ -129,7 +131,7 @@ import Testing
             #expect {
                 try ProfileJSON.value(text, what: "the JSON")
             } throws: { error in
-                (error as? APIProblem)?.detail.contains("\(line) of the JSON") == true
+                (error as? Problem)?.detail?.contains("\(line) of the JSON") == true
             }
         }
     }

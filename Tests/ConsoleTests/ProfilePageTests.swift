@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing
@@ -50,7 +51,7 @@ import Testing
 
     private static func visit(
         _ harness: ConsoleHarness, _ path: String = "/profiles/west", query: FormFields = [], form: FormFields = [],
-        role: Visitor.Role = .administrator
+        role: PersonRole = .administrator
     ) -> Visit {
         harness.visit(path, parameters: ["organization": "west"], query: query, form: form, role: role)
     }
@@ -243,6 +244,7 @@ import Testing
                 body: [
                     "status": 422, "code": "invalid-field", "title": "Invalid field",
                     "detail": "`transmission[0].data` must be <one>.", "field": "transmission[0].data",
+                    "scope": "collector",
                 ]))
         let form = try await Self.form(harness).with("transmission.0.data", "nothing").with("action", "validate")
         let answer = try await Self.answer(harness, form)
@@ -342,11 +344,13 @@ import Testing
         #expect(!harness.requests.contains { $0.method == "PUT" })
     }
 
-    @Test func `Changes are merged at their places`() {
+    @Test func `Changes are merged at their places`() throws {
         let newest: JSONValue = ["a": ["b": 1, "c": 2], "d": [1]]
         let own: JSONValue = [["path": "/a/b", "from": 1], ["path": "/e~1f/g", "to": 3], ["path": "/d", "to": [2]]]
         let theirs: JSONValue = [["path": "/a/c", "to": 2], ["path": "/d", "to": [1]], ["path": "/e~1f/g", "to": 3]]
-        let merge = ProfileMerge(own: own, theirs: theirs)
+        let merge = ProfileMerge(
+            own: try FixtureDecoder.view([ProfileChangeView].self, from: own),
+            theirs: try FixtureDecoder.view([ProfileChangeView].self, from: theirs))
         #expect(merge.merged(into: newest) == ["a": ["c": 2], "d": [2], "e/f": ["g": 3]])
         #expect(merge.both == ["d"])
     }

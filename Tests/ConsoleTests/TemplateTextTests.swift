@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WireModel
 
 @testable import Console
 
@@ -20,8 +21,8 @@ import Testing
     }
 
     @Test func `The sign-in page shows code as code`() throws {
-        let problem = APIProblem(
-            status: 401, code: "unauthorized", title: "No", detail: "The token needs `role` and 1 < 2.")
+        let problem = Problem(
+            status: 401, code: .credentialUnknown, title: "No", detail: "The token needs `role` and 1 < 2.")
         let harness = try ConsoleHarness()
         let page = harness.console.signIn(next: "/", present: nil, problem: problem, base: "")
         let html = String(decoding: page.body, as: UTF8.self)

@@ -1,6 +1,7 @@
 import JSON
 import TelemetryBasics
 import Testing
+import WireModel
 
 @testable import Console
 
@@ -27,7 +28,7 @@ import Testing
 
     @Test(arguments: [("from", "yesterday"), ("to", "2026-02-30T10:00"), ("from", "2027-01-01T00:00:00Z")])
     func `What is no range is refused`(name: String, value: String) {
-        #expect(throws: APIProblem.self) { try TimeRange([(name, value)], now: Self.now) }
+        #expect(throws: Problem.self) { try TimeRange([(name, value)], now: Self.now) }
     }
 
     @Test(arguments: [(3600, 60), (86_400, 900), (30 * 86_400, 43_200), (1, 1), (1_000_000_000, 10_000_001)])

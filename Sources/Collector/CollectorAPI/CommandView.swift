@@ -1,7 +1,11 @@
+import JSON
+
 /// A command of a device, such as a request for logs.
 package struct CommandView: Codable, Equatable, Sendable {
     package var id = ""
     package var device = ""
+    /// The device's name. Only in the list over all devices; absent if it has none.
+    package var deviceName: String?
     package var kind = ""
     package var arguments = CommandArguments()
     package var issuedAt = ""
@@ -14,10 +18,31 @@ package struct CommandView: Codable, Equatable, Sendable {
     package var progress = 0.0
     package var detail: String?
     package var updatedAt: String?
+    /// What the device reported of itself, as in telemetry.proto. Only for `query-device-information`.
+    package var deviceInformation: JSONValue?
     /// The uploads so far, for a request for logs.
     package var uploads: [UploadView]?
 
     package init() {}
+
+    /// Only a decoder of JSON values reads `deviceInformation`. Any other leaves it out.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(String.self, forKey: .id)
+        device = try container.decode(String.self, forKey: .device)
+        deviceName = try container.decodeIfPresent(String.self, forKey: .deviceName)
+        kind = try container.decode(String.self, forKey: .kind)
+        arguments = try container.decode(CommandArguments.self, forKey: .arguments)
+        issuedAt = try container.decode(String.self, forKey: .issuedAt)
+        issuedBy = try container.decode(String.self, forKey: .issuedBy)
+        expiresAt = try container.decode(String.self, forKey: .expiresAt)
+        state = try container.decode(String.self, forKey: .state)
+        progress = try container.decode(Double.self, forKey: .progress)
+        detail = try container.decodeIfPresent(String.self, forKey: .detail)
+        updatedAt = try container.decodeIfPresent(String.self, forKey: .updatedAt)
+        deviceInformation = try? container.decodeIfPresent(JSONValue.self, forKey: .deviceInformation)
+        uploads = try container.decodeIfPresent([UploadView].self, forKey: .uploads)
+    }
 }
 
 /// The arguments of a command. Each kind has some of these.
@@ -54,5 +79,27 @@ package struct CommandRequest: Encodable, Equatable, Sendable {
         self.kind = kind
         self.arguments = arguments
         self.expiresInSeconds = expiresInSeconds
+    }
+}
+
+extension APIOperation where Answer == Page<CommandView> {
+    package static var listAllCommands: Self { Self("GET", "/api/v1/device-commands") }
+
+    package static func listCommands(_ device: String) -> Self {
+        Self("GET", "/api/v1/devices/\(device.percentEncoded)/commands")
+    }
+}
+
+extension APIOperation where Answer == CommandView {
+    package static func issueCommand(_ device: String) -> Self {
+        Self("POST", "/api/v1/devices/\(device.percentEncoded)/commands")
+    }
+
+    package static func getCommand(_ device: String, _ command: String) -> Self {
+        Self("GET", "/api/v1/devices/\(device.percentEncoded)/commands/\(command.percentEncoded)")
+    }
+
+    package static func endCommand(_ device: String, _ command: String) -> Self {
+        Self("DELETE", "/api/v1/devices/\(device.percentEncoded)/commands/\(command.percentEncoded)")
     }
 }

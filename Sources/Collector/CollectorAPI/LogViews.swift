@@ -4,6 +4,8 @@ import WireModel
 package struct ChunkView: Codable, Equatable, Sendable {
     package var id = ""
     package var device = ""
+    /// Absent if the device has no name, or was deleted.
+    package var deviceName: String?
     package var organization = ""
     package var application: String?
     /// Absent if it contains lines of several types.

@@ -1,6 +1,8 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Synchronization
+import WireModel
 
 /// A request to the collector's own HTTP API, answered in the same process.
 package struct APIRequest: Sendable, Equatable {
@@ -20,34 +22,13 @@ package struct APIRequest: Sendable, Equatable {
     package var target: String { query.address(path) }
 }
 
-package struct APIAnswer: Sendable {
-    package var status: Int
-    package var entityTag: String?
-    package var body: Data
-
-    package init(status: Int, entityTag: String? = nil, body: Data) {
-        self.status = status
-        self.entityTag = entityTag
-        self.body = body
-    }
-}
-
-/// A refusal of the API (RFC 9457). The page shows its detail.
-package struct APIProblem: Error, Equatable {
-    package var status: Int
-    package var code: String
-    package var title: String
-    package var detail: String
-    /// The field of the request that is wrong: `sampling.modules[2]`.
-    package var field: String?
-
-    package init(status: Int, code: String, title: String, detail: String, field: String? = nil) {
-        self.status = status
-        self.code = code
-        self.title = title
-        self.detail = detail
-        self.field = field
-    }
+/// Performs requests to the API: the collector around the console, or a test.
+package protocol APITransport: Sendable {
+    /// - Returns: the answer, and its entity tag if it has one.
+    /// - Throws: `Problem` if the API refuses.
+    func perform<Answer: Codable & Sendable>(
+        _ request: APIRequest, _: Answer.Type
+    ) async throws -> (answer: Answer, entityTag: String?)
 }
 
 /// The API with the rights of the person who is signed in. A page has no other way to data, so it can show and do only
@@ -55,66 +36,62 @@ package struct APIProblem: Error, Equatable {
 ///
 /// Remembers the requests of a page, which shows them as commands for a shell. Safe from any thread.
 package final class APIClient: Sendable {
-    private let answer: @Sendable (APIRequest) async throws -> APIAnswer
+    private let transport: any APITransport
     private let made = Mutex<[APIRequest]>([])
 
-    package init(_ answer: @escaping @Sendable (APIRequest) async throws -> APIAnswer) { self.answer = answer }
+    package init(_ transport: any APITransport) { self.transport = transport }
 
     /// The requests made so far.
     var requests: [APIRequest] { made.withLock { $0 } }
 
-    /// - Throws: `APIProblem` if the API refuses.
-    func get(_ path: String, _ query: FormFields = FormFields()) async throws -> JSONValue {
-        try await send("GET", path, query)
+    /// Performs an operation.
+    /// - Throws: `Problem` if the API refuses.
+    @discardableResult
+    func call<Answer>(
+        _ operation: APIOperation<Answer>, _ query: FormFields = FormFields(), body: JSONValue? = nil,
+        ifMatch: String? = nil, ifNoneMatch: String? = nil, idempotencyKey: String? = nil
+    ) async throws -> Answer {
+        let request = APIRequest(
+            method: operation.method, path: operation.path, query: query, body: body, ifMatch: ifMatch,
+            ifNoneMatch: ifNoneMatch, idempotencyKey: idempotencyKey)
+        return try await perform(request, Answer.self).answer
     }
 
-    /// Gets like `get`; `nil` if what is asked for does not exist.
-    func find(_ path: String, _ query: FormFields = FormFields()) async throws -> JSONValue? {
-        do { return try await get(path, query) } catch let problem as APIProblem where problem.status == 404 {
+    /// Performs an operation like `call`; `nil` if what is asked for does not exist.
+    func find<Answer>(
+        _ operation: APIOperation<Answer>, _ query: FormFields = FormFields()
+    ) async throws -> Answer? {
+        do { return try await call(operation, query) } catch let problem as Problem where problem.status == 404 {
             return nil
         }
     }
 
-    /// - Returns: the answer's JSON; `.null` if it has no body.
-    /// - Throws: `APIProblem` if the API refuses.
-    @discardableResult
-    func send(
-        _ method: String, _ path: String, _ query: FormFields = FormFields(), body: JSONValue? = nil,
-        ifMatch: String? = nil, idempotencyKey: String? = nil
-    ) async throws -> JSONValue {
-        try await answer(
-            to: APIRequest(
-                method: method, path: path, query: query, body: body, ifMatch: ifMatch, idempotencyKey: idempotencyKey)
-        ).value
+    /// Performs an operation like `call`, and returns the answer's entity tag, too.
+    func tagged<Answer>(
+        _ operation: APIOperation<Answer>, _ query: FormFields = FormFields()
+    ) async throws -> (answer: Answer, entityTag: String?) {
+        try await perform(APIRequest(method: operation.method, path: operation.path, query: query), Answer.self)
     }
 
-    /// The names of devices, by id. Devices that are gone and those without a name are left out. The page does not show
-    /// these requests: they are one for each row.
-    func deviceNames(of devices: Set<String>) async throws -> [String: String] {
-        var names: [String: String] = [:]
-        for device in devices {
-            do {
-                let request = APIRequest(
-                    method: "GET", path: "/api/v1/devices/\(device.percentEncoded)", query: FormFields())
-                names[device] = try await answer(to: request, isShown: false).value["name"].text
-            } catch let problem as APIProblem where problem.status == 404 {}
+    /// The items of all pages of a list.
+    func all<Item>(
+        _ operation: APIOperation<CollectorAPI.Page<Item>>, _ query: FormFields = FormFields()
+    ) async throws -> [Item] {
+        var (items, query) = ([Item](), query.with("limit", "1000"))
+        while true {
+            let page = try await call(operation, query)
+            items += page.items
+            guard let next = page.next else { return items }
+            query = query.with("cursor", next)
         }
-        return names.filter { !$0.value.isEmpty }
     }
 
-    /// Sends like `send`, and returns the answer with its entity tag.
-    /// - Parameter isShown: whether the page shows the request as a command.
-    func answer(to request: APIRequest, isShown: Bool = true) async throws -> (value: JSONValue, entityTag: String?) {
-        if isShown { made.withLock { $0.append(request) } }
-        let answer = try await answer(request)
-        let value = answer.body.isEmpty ? JSONValue.null : try JSONValue(parsing: answer.body, limits: .own)
-        guard (200..<300).contains(answer.status) else {
-            throw APIProblem(
-                status: answer.status, code: value["code"].text ?? "internal",
-                title: value["title"].text ?? "The collector refused.", detail: value["detail"].text ?? "",
-                field: value["field"].text)
-        }
-        return (value, answer.entityTag)
+    /// Performs a request as it is.
+    func perform<Answer: Codable & Sendable>(
+        _ request: APIRequest, _ type: Answer.Type
+    ) async throws -> (answer: Answer, entityTag: String?) {
+        made.withLock { $0.append(request) }
+        return try await transport.perform(request, type)
     }
 }
 

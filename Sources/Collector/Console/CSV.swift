@@ -1,5 +1,7 @@
+import CollectorAPI
 import Foundation
 import JSON
+import WireModel
 
 /// A table as text (RFC 4180).
 enum CSV {
@@ -53,15 +55,15 @@ struct CSVPages: Sendable {
 
     /// The whole list that a route of the API gives.
     /// - Parameter row: a row of an item, with as many fields as columns.
-    /// - Throws: `APIProblem` if the API refuses the first page. If it refuses a later one, the answer breaks off.
-    init(
-        _ visit: Visit, _ path: String, _ query: FormFields, columns: [String],
-        row: @escaping @Sendable (JSONValue) -> [String]
+    /// - Throws: `Problem` if the API refuses the first page. If it refuses a later one, the answer breaks off.
+    init<Item>(
+        _ visit: Visit, _ operation: APIOperation<Page<Item>>, _ query: FormFields, columns: [String],
+        row: @escaping @Sendable (Item) -> [String]
     ) async throws {
         let query = query.with("limit", Self.largestPage)
         let page = { @Sendable (cursor: String?) async throws -> (rows: [[String]], next: String?) in
-            let page = try await visit.api.get(path, query.with("cursor", cursor))
-            return (page.pageItems.map(row), page["next"].text)
+            let page = try await visit.api.call(operation, query.with("cursor", cursor))
+            return (page.items.map(row), page.next)
         }
         self.page = { try await page($0) }
         let begin = try await page(nil)

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Mustache
@@ -46,7 +47,7 @@ package struct Console: Sendable {
     package var silenceNoticesFrom: @Sendable () -> Int64? = { nil }
     package let assets: Assets
     private let version: String
-    private let table: [String: any Page]
+    private let table: [String: any ConsolePage]
 
     /// - Parameter version: of the collector; browsers keep assets of one version.
     package init(assets: Assets, version: String) {
@@ -74,7 +75,7 @@ package struct Console: Sendable {
         return try await refusing(visit) {
             try Self.require(page.role, visit)
             let outcome: Outcome?
-            do { outcome = try await page.perform(visit.form["action"] ?? "", visit) } catch let refusal as APIProblem {
+            do { outcome = try await page.perform(visit.form["action"] ?? "", visit) } catch let refusal as Problem {
                 guard refusal.status != 401 else { throw refusal }
                 return response(try await page.view(visit), visit, refusal: refusal)
             }
@@ -85,15 +86,15 @@ package struct Console: Sendable {
                 return response
             case .view(let view): return response(.view(view), visit)
             case nil:
-                throw APIProblem(
-                    status: 400, code: "invalid-field", title: "No such form",
+                throw Problem(
+                    status: 400, code: .invalidField, title: "No such form",
                     detail: "The page has no form with the action that was sent. Load it again.")
             }
         }
     }
 
     /// Shows a page again, with what was filled in, because its form was not accepted.
-    package func refuseForm(_ pattern: String, _ visit: Visit, _ refusal: APIProblem) async throws -> Response {
+    package func refuseForm(_ pattern: String, _ visit: Visit, _ refusal: Problem) async throws -> Response {
         guard let page = table[pattern] else { return problem(.noPage, visit) }
         return try await refusing(visit) {
             try Self.require(page.role, visit)
@@ -107,7 +108,7 @@ package struct Console: Sendable {
     ///   - present: the person whose session the browser has; `nil` if it has none. A link then does not sign in by
     ///     itself, because it would replace that session.
     ///   - problem: why an attempt failed.
-    package func signIn(next: String, present: String?, problem: APIProblem?, base: String) -> Response {
+    package func signIn(next: String, present: String?, problem: Problem?, base: String) -> Response {
         let values: [String: JSONValue] = [
             "base": .text(base), "version": .text(version), "next": .text(next), "present": JSONValue(present),
             "problem": problem.map(Self.values) ?? .null,
@@ -116,7 +117,7 @@ package struct Console: Sendable {
     }
 
     /// A page about a refusal. The visitor may be unknown.
-    package func problem(_ problem: APIProblem, _ visit: Visit?, base: String = "") -> Response {
+    package func problem(_ problem: Problem, _ visit: Visit?, base: String = "") -> Response {
         let view = View("problem", title: problem.title, ["problem": Self.values(of: problem)])
         guard let visit else {
             let values = view.values.merging(["base": .text(base), "version": .text(version)]) { $1 }
@@ -127,20 +128,20 @@ package struct Console: Sendable {
 
     // MARK: -
 
-    private static func require(_ role: Visitor.Role, _ visit: Visit) throws(APIProblem) {
+    private static func require(_ role: PersonRole, _ visit: Visit) throws(Problem) {
         guard visit.visitor.role >= role else {
-            throw APIProblem(
-                status: 403, code: "forbidden", title: "Not for your role",
+            throw Problem(
+                status: 403, code: .forbidden, title: "Not for your role",
                 detail: "This page needs the role \(role); your token has the role \(visit.visitor.role).")
         }
     }
 
     private func refusing(_ visit: Visit, _ operation: () async throws -> Response) async throws -> Response {
-        do { return try await operation() } catch let refusal as APIProblem { return problem(refusal, visit) }
+        do { return try await operation() } catch let refusal as Problem { return problem(refusal, visit) }
     }
 
     private func response(
-        _ answer: Answer, _ visit: Visit, done: String? = nil, refusal: APIProblem? = nil
+        _ answer: Answer, _ visit: Visit, done: String? = nil, refusal: Problem? = nil
     ) -> Response {
         switch answer {
         case .view(var view):
@@ -186,10 +187,10 @@ package struct Console: Sendable {
         return Response(status: status, body: Data(text.utf8))
     }
 
-    private static func values(of problem: APIProblem) -> JSONValue {
+    private static func values(of problem: Problem) -> JSONValue {
         [
             "status": JSONValue(problem.status), "code": .text(problem.code), "title": .text(problem.title),
-            "detail": .text(problem.detail), "isSignedOut": .boolean(problem.status == 401),
+            "detail": JSONValue(problem.detail), "isSignedOut": .boolean(problem.status == 401),
         ]
     }
 
@@ -234,18 +235,8 @@ package struct Console: Sendable {
     }
 }
 
-extension APIProblem {
-    package static let noPage = APIProblem(
-        status: 404, code: "not-found", title: "No such page",
+extension Problem {
+    package static let noPage = Problem(
+        status: 404, code: .notFound, title: "No such page",
         detail: "The console has no page at this address.")
-}
-
-extension Visitor.Role: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .viewer: "viewer"
-        case .operator: "operator"
-        case .administrator: "administrator"
-        }
-    }
 }

@@ -1,6 +1,8 @@
+import CollectorAPI
+
 /// The pages, and the way to them.
 extension Console {
-    static let pages: [any Page] = [
+    static let pages: [any ConsolePage] = [
         HomePage(), DevicesPage(), NoticesPage(), AuditPage(), AboutPage(),
         DevicePage(), DeviceTimelinePage(), DeviceSystemPage(), DeviceBalancePage(), DeviceCommandsPage(),
         DeviceManagePage(),
@@ -16,7 +18,7 @@ extension Console {
     struct Link: Sendable {
         var path: String
         var label: String
-        var role = Visitor.Role.viewer
+        var role = PersonRole.viewer
         /// Only for people of all organizations.
         var isOfCollector = false
     }

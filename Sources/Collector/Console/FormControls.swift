@@ -1,4 +1,6 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// The choices that forms offer.
 enum Choice {
@@ -21,17 +23,17 @@ extension FormFields {
     var hidden: JSONValue { .array(fields.map { ["name": .text($0.name), "value": .text($0.value)] }) }
 
     /// A whole number; `nil` if nobody filled the field in.
-    func integer(_ name: String, label: String) throws(APIProblem) -> JSONValue? {
+    func integer(_ name: String, label: String) throws(Problem) -> JSONValue? {
         guard let text = text(name) else { return nil }
         guard let value = Int64(text) else { throw .field(label, "is not a whole number.") }
         return .integer(value)
     }
 }
 
-extension APIProblem {
+extension Problem {
     /// A field of a form that cannot be made part of a request.
-    static func field(_ label: String, _ text: String) -> APIProblem {
-        APIProblem(status: 422, code: "invalid-field", title: "Field not accepted", detail: "\(label) \(text)")
+    static func field(_ label: String, _ text: String) -> Problem {
+        Problem(status: 422, code: .invalidField, title: "Field not accepted", detail: "\(label) \(text)")
     }
 }
 
@@ -39,19 +41,6 @@ extension Visit {
     /// The names of the organizations that the visitor sees.
     func organizationNames() async throws -> [String] {
         if let own = visitor.organization { return [own] }
-        return try await api.all("/api/v1/organizations").compactMap { $0["name"].text }
-    }
-}
-
-extension APIClient {
-    /// The items of all pages of a list.
-    func all(_ path: String, _ query: FormFields = FormFields()) async throws -> [JSONValue] {
-        var (items, query) = ([JSONValue](), query.with("limit", "1000"))
-        while true {
-            let page = try await get(path, query)
-            items += page.pageItems
-            guard let next = page["next"].text else { return items }
-            query = query.with("cursor", next)
-        }
+        return try await api.all(.listOrganizations).map(\.name)
     }
 }

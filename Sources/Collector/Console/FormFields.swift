@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 
 /// The fields of a query or of a form (`application/x-www-form-urlencoded`), in their order. A name may repeat.
@@ -83,23 +84,4 @@ package struct FormFields: Sendable, Equatable, ExpressibleByArrayLiteral {
 
     /// An address with these fields as its query.
     func address(_ path: String) -> String { fields.isEmpty ? path : "\(path)?\(encoded)" }
-}
-
-extension StringProtocol {
-    /// Percent-encoded for one segment of a path, or for a name or value of a query (RFC 3986, section 2.3).
-    package var percentEncoded: String {
-        var text = ""
-        for byte in utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                text += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return text
-    }
 }

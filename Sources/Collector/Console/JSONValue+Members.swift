@@ -41,9 +41,6 @@ extension JSONValue {
         .object(self.members.merging(members) { $1 })
     }
 
-    /// The `items` of a page of the API.
-    var pageItems: [JSONValue] { self["items"].items }
-
     /// The text on one line.
     var compactText: String { encodedText([]) }
 
@@ -54,6 +51,11 @@ extension JSONValue {
         // Every value of this type can be encoded.
         (try? JSONEncoder.stable(format).encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
+}
+
+extension JSONValue? {
+    /// A member of a message that a view may have; null without the message.
+    subscript(name: String) -> JSONValue { self?[name] ?? .null }
 }
 
 extension JSONValue {

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Mustache
@@ -28,7 +29,8 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
         case .boolean(let value): value ? "yes" : "no"
         case .integer(let value): String(value)
         case .unsigned(let value): String(value)
-        case .real(let value): DisplayText.number(value)
+        // A whole number of a view is one in its JSON, too.
+        case .real(let value): Int64(exactly: value).map { String($0) } ?? DisplayText.number(value)
         case .text(let text): DisplayText.visible(text)
         case .array, .object: DisplayText.visible(prettyText)
         }
@@ -37,7 +39,7 @@ extension JSONValue: MustacheParent, MustacheCustomRenderable, MustacheTransform
     private var rawText: String {
         switch self {
         case .text(let text): text
-        case .real(let value): "\(value)"
+        case .real(let value): DisplayText.plain(value)
         case .array, .object: prettyText
         default: renderText
         }
@@ -164,6 +166,10 @@ enum DisplayText {
     /// `1 record`, `1,234 records`
     static func counted(_ number: JSONValue, _ noun: String) -> String {
         number.integer == 1 ? "1 \(noun)" : "\(count(number.number ?? 0)) \(noun)s"
+    }
+
+    static func counted(_ number: some BinaryInteger & Encodable, _ noun: String) -> String {
+        counted(JSONValue.of(number), noun)
     }
 
     /// `1 device`, `1,234 devices`

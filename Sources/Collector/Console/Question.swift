@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 
 /// A page that asks before something is done that cannot be undone. Its form goes to the page's own address, with the
 /// action and the fields that the person confirms.
@@ -30,11 +31,11 @@ struct Question {
             ])
     }
 
-    /// - Throws: `APIProblem` unless the person typed this text. The commas of a large number may be left out.
-    static func requireTyped(_ text: String, in form: FormFields) throws(APIProblem) {
+    /// - Throws: `Problem` unless the person typed this text. The commas of a large number may be left out.
+    static func requireTyped(_ text: String, in form: FormFields) throws(Problem) {
         guard form.text("typed")?.replacing(",", with: "") == text else {
-            throw APIProblem(
-                status: 422, code: "invalid-field", title: "Not confirmed",
+            throw Problem(
+                status: 422, code: .invalidField, title: "Not confirmed",
                 detail: "The text that was typed is not the one that was asked for. Nothing was done.")
         }
     }

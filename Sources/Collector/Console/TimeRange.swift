@@ -1,5 +1,6 @@
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// The time that a page shows: `range` back from now, or `from` and `to`, which win.
 struct TimeRange: Equatable {
@@ -23,8 +24,8 @@ struct TimeRange: Equatable {
 extension TimeRange {
     /// - Parameter since: when what the page shows began. Without a choice the range is a day, or the shortest one that
     ///   covers it.
-    /// - Throws: `APIProblem` for a time that is none, and for an end before the beginning.
-    init(_ query: FormFields, now: Int64, since: Int64? = nil) throws(APIProblem) {
+    /// - Throws: `Problem` for a time that is none, and for an end before the beginning.
+    init(_ query: FormFields, now: Int64, since: Int64? = nil) throws(Problem) {
         let age = (now - (since ?? .min / 2)) / Self.second
         let usual = Self.choices.first { $0.seconds >= age } ?? Self.usual
         let chosen =
@@ -35,18 +36,18 @@ extension TimeRange {
         from = begin ?? to - chosen.seconds * Self.second
         choice = begin == nil && end == nil ? chosen.name : nil
         guard from < to else {
-            throw APIProblem(
-                status: 400, code: "invalid-parameter", title: "No such range", detail: "`from` is not before `to`.")
+            throw Problem(
+                status: 400, code: .invalidParameter, title: "No such range", detail: "`from` is not before `to`.")
         }
     }
 
     /// A time of a query, in a form of the API or of a browser's `datetime-local`.
-    static func time(_ query: FormFields, _ name: String) throws(APIProblem) -> Int64? {
+    static func time(_ query: FormFields, _ name: String) throws(Problem) -> Int64? {
         guard let text = query.text(name) else { return nil }
         let whole = text.utf8.count == "2026-01-31T12:00".utf8.count ? text + ":00" : text
         guard let time = Timestamp.parse(whole, [.day, .looseSeparators, .withoutZone]) else {
-            throw APIProblem(
-                status: 400, code: "invalid-parameter", title: "No such time",
+            throw Problem(
+                status: 400, code: .invalidParameter, title: "No such time",
                 detail: "`\(name)` is \(text); expected a time such as 2026-01-31T12:00 (UTC).")
         }
         return time

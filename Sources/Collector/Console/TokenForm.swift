@@ -1,4 +1,5 @@
 import JSON
+import WireModel
 
 /// The forms that make tokens.
 enum TokenForm {
@@ -30,7 +31,7 @@ enum TokenForm {
     }
 
     /// The body that makes an enrollment token and URL.
-    static func enrollment(_ form: FormFields) throws(APIProblem) -> JSONValue {
+    static func enrollment(_ form: FormFields) throws(Problem) -> JSONValue {
         var further: [String: JSONValue] = ["address": JSONValue(form.text("address"))]
         if !form.isChecked("pinned") { further["pinned"] = false }
         if form.isChecked("unlimited") {
@@ -42,13 +43,13 @@ enum TokenForm {
     }
 
     /// The body that makes an access token.
-    static func access(_ form: FormFields) throws(APIProblem) -> JSONValue {
+    static func access(_ form: FormFields) throws(Problem) -> JSONValue {
         try body("person", form, ["role": JSONValue(form.text("role"))])
     }
 
     private static func body(
         _ kind: String, _ form: FormFields, _ further: [String: JSONValue]
-    ) throws(APIProblem) -> JSONValue {
+    ) throws(Problem) -> JSONValue {
         var body = further
         body["kind"] = .text(kind)
         body["name"] = JSONValue(form.text("name"))

@@ -1,22 +1,16 @@
+import CollectorAPI
+import JSON
+
 /// The person who is signed in, as far as pages need to know.
 package struct Visitor: Sendable, Equatable {
-    /// Each role includes those before it.
-    package enum Role: Int, Sendable, Comparable {
-        case viewer = 1
-        case `operator` = 2
-        case administrator = 3
-
-        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-    }
-
     package var name: String
-    package var role: Role
+    package var role: PersonRole
     /// `nil` for all organizations.
     package var organization: String?
     /// The visitor sees all organizations, and has chosen to look at this one.
     package var isNarrowed: Bool
 
-    package init(name: String, role: Role, organization: String?, isNarrowed: Bool = false) {
+    package init(name: String, role: PersonRole, organization: String?, isNarrowed: Bool = false) {
         self.name = name
         self.role = role
         self.organization = organization
@@ -68,6 +62,11 @@ package struct Visit: Sendable {
         self.base = base
         self.origin = origin
         self.api = api
+    }
+
+    /// The address of the next page of a list; null at its end.
+    func more(_ next: String?) -> JSONValue {
+        JSONValue(next.map { base + query.with("cursor", $0).address(path) })
     }
 
     /// A parameter of the path. The pattern of the page names it.

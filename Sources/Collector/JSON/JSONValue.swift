@@ -1,8 +1,8 @@
-import Foundation
+import FoundationEssentials
 
 /// Any JSON value: bodies of records as in telemetry.proto, and bodies of requests.
 ///
-/// Not `Decodable`: only `JSONParser` reads it, in a time that grows with the bytes.
+/// Only `JSONParser` reads its text, in a time that grows with the bytes. Decoders of text cannot read it.
 package enum JSONValue: Equatable, Sendable, Encodable {
     case null
     case boolean(Bool)
@@ -26,6 +26,23 @@ package enum JSONValue: Equatable, Sendable, Encodable {
         case .array(let value): try container.encode(value)
         case .object(let value): try container.encode(value)
         }
+    }
+}
+
+/// A decoder of JSON values that are in memory.
+package protocol JSONValueSource: Decoder {
+    var jsonValue: JSONValue { get }
+}
+
+extension JSONValue: Decodable {
+    /// - Parameter decoder: a `JSONValueSource`.
+    /// - Throws: `DecodingError` for any other decoder.
+    package init(from decoder: any Decoder) throws {
+        guard let source = decoder as? any JSONValueSource else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "Only JSONParser reads any JSON."))
+        }
+        self = source.jsonValue
     }
 }
 

@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import Collector
-import CollectorStore
 import Foundation
 import HTTPTypes
 import HummingbirdTesting

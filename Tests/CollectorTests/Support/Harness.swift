@@ -1,13 +1,14 @@
 import Collector
-import CollectorStore
 import Console
 import Foundation
 import Gzip
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
 import Logging
 import NIOCore
+import Registry
 import StoreTestKit
 import SwiftProtobuf
 import Testing

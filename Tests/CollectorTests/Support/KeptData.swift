@@ -1,6 +1,9 @@
-import CollectorStore
+import CollectorMaintenance
 import Foundation
 import Logging
+import RecordStore
+import Registry
+import SQLiteRecordStore
 import TestKit
 import Testing
 import WireModel

@@ -1,5 +1,4 @@
 import Crypto
-import CollectorStore
 import Foundation
 import Gzip
 import TelemetryBasics

@@ -1,9 +1,12 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 import StoreTestKit
 import Synchronization
 import Testing

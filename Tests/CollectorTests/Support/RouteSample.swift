@@ -1,7 +1,9 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
+import LogArchive
+import Registry
 import WireModel
 
 /// How a route is called with the data of organization `default`, and how it answers those who may and those of another

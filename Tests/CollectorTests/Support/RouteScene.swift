@@ -1,9 +1,10 @@
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import TelemetryBasics
 import Testing
 import WireModel

@@ -1,7 +1,10 @@
+import CollectorAPI
 import Foundation
 import Logging
 
-@testable import CollectorStore
+@testable import LogArchive
+@testable import RecordStore
+@testable import Registry
 
 /// The metadata service and the log archive in a directory of its own, which goes with the last who uses it. Tests know
 /// its tokens: `viewer-default`, `operator-other`, `administrator-all`, `enroll-default`, `enroll-expired` and so on.

@@ -1,8 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import Registry
 import Testing
 import WireModel
 

@@ -1,11 +1,13 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Synchronization
+import WireModel
 
 @testable import Console
 
 /// The console over an API whose answers a test writes.
-final class ConsoleHarness: Sendable {
+final class ConsoleHarness: APITransport {
     struct Reply: Sendable {
         var status = 200
         var entityTag: String?
@@ -45,13 +47,13 @@ final class ConsoleHarness: Sendable {
 
     func visit(
         _ path: String, parameters: [String: String] = [:], query: FormFields = [], form: FormFields = [],
-        role: Visitor.Role = .administrator, organization: String? = nil, base: String = ""
+        role: PersonRole = .administrator, organization: String? = nil, base: String = ""
     ) -> Visit {
         Visit(
             path: path, parameters: parameters, query: query, form: form,
             visitor: Visitor(name: "Ada", role: role, organization: organization), formToken: Self.formToken,
             now: Self.now, base: base, origin: "https://collector.example",
-            api: APIClient { [self] in answer($0) })
+            api: APIClient(self))
     }
 
     /// The text of a page.
@@ -67,7 +69,9 @@ final class ConsoleHarness: Sendable {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").map(String.init)
     }
 
-    private func answer(_ request: APIRequest) -> APIAnswer {
+    func perform<Answer: Codable & Sendable>(
+        _ request: APIRequest, _ type: Answer.Type
+    ) async throws -> (answer: Answer, entityTag: String?) {
         made.withLock { $0.append(request) }
         let once = first.withLock { $0.removeValue(forKey: "\(request.method) \(request.path)") }
         let reply =
@@ -75,8 +79,10 @@ final class ConsoleHarness: Sendable {
             ?? replies.withLock {
                 $0["\(request.method) \(request.target)"] ?? $0["\(request.method) \(request.path)"]
             } ?? .notFound
-        let body = reply.body == .null ? Data() : Data(reply.body.compactText.utf8)
-        return APIAnswer(status: reply.status, entityTag: reply.entityTag, body: body)
+        guard (200..<300).contains(reply.status) else {
+            throw try FixtureDecoder.view(Problem.self, from: reply.body)
+        }
+        return (try FixtureDecoder.view(type, from: reply.body), reply.entityTag)
     }
 }
 
@@ -86,6 +92,9 @@ extension ConsoleHarness.Reply {
     static func refusal(_ status: Int, _ code: String, _ detail: String) -> Self {
         Self(
             status: status,
-            body: ["status": JSONValue(status), "code": .text(code), "title": "Refused", "detail": .text(detail)])
+            body: [
+                "status": JSONValue(status), "code": .text(code), "title": "Refused", "detail": .text(detail),
+                "scope": "collector",
+            ])
     }
 }

@@ -1,12 +1,13 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Hummingbird
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// The routes that say what runs here, for bug reports and for who looks after it.
-struct AboutRoutes: Sendable {
-    let metadata: MetadataService
+struct AboutRoutes: RouteGroup {
+    let shared: RouteContext
     let health: CollectorHealth
     /// Microseconds since 1970.
     let began: Int64
@@ -16,39 +17,22 @@ struct AboutRoutes: Sendable {
     private func about(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let isOfCollector = context.person.organization == nil && context.person.role >= .administrator
-        return try AboutView(
-            version: CollectorVersion.current, sqliteVersion: metadata.sqliteVersion,
-            operatingSystem: ProcessInfo.processInfo.operatingSystemVersionString,
-            collector: "\(metadata.collectorID)", startedAt: Timestamp.text(began),
-            dataDirectory: isOfCollector ? metadata.directoryPath : nil,
-            silenceNoticesFrom: metadata.silenceNoticesFrom.map(Timestamp.text),
-            troubles: health.troubles.map { trouble in
-                AboutView.Trouble(
-                    kind: trouble.kind.rawValue, since: Timestamp.text(trouble.since), summary: trouble.summary,
-                    detail: isOfCollector ? trouble.detail : nil)
-            }
-        ).response()
-    }
-}
-
-private struct AboutView: Encodable {
-    var version: String
-    var sqliteVersion: String
-    var operatingSystem: String
-    var collector: String
-    var startedAt: String
-    /// Only for administrators of all organizations.
-    var dataDirectory: String?
-    /// When notices about silent devices begin; absent if they have begun.
-    var silenceNoticesFrom: String?
-    /// The troubles of the collector itself.
-    var troubles: [Trouble]
-
-    struct Trouble: Encodable {
-        var kind: String
-        var since: String
-        var summary: String
-        /// Only for administrators of all organizations.
-        var detail: String?
+        var view = AboutView()
+        view.version = CollectorVersion.current
+        view.sqliteVersion = metadata.sqliteVersion
+        view.operatingSystem = ProcessInfo.processInfo.operatingSystemVersionString
+        view.collector = "\(metadata.collectorID)"
+        view.startedAt = Timestamp.text(began)
+        view.dataDirectory = isOfCollector ? metadata.directoryPath : nil
+        view.silenceNoticesFrom = metadata.silenceNoticesFrom.map(Timestamp.text)
+        view.troubles = health.troubles.map { trouble in
+            var shown = AboutView.Trouble()
+            shown.kind = trouble.kind.rawValue
+            shown.since = Timestamp.text(trouble.since)
+            shown.summary = trouble.summary
+            shown.detail = isOfCollector ? trouble.detail : nil
+            return shown
+        }
+        return try view.response()
     }
 }

@@ -1,13 +1,13 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import Hummingbird
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Lists who changed what, newest first. An organization's administrator sees what concerns that organization.
-struct AuditRoutes: Sendable {
-    let metadata: MetadataService
+struct AuditRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) { router.people(.administrator).get("/api/v1/audit", use: list) }
 
@@ -25,24 +25,9 @@ struct AuditRoutes: Sendable {
     }
 }
 
-/// An entry of the audit trail, as administrators see it.
-struct AuditView: Encodable {
-    var id: String
-    var time: String
-    var actor: String
-    /// The id of the token that was used; absent for commands on the collector's machine.
-    var token: String?
-    var role: String?
-    /// The id of the job over many devices that it belongs to; absent for what was done at once.
-    var job: String?
-    /// Absent if it concerns the whole collector.
-    var organization: String?
-    var action: String
-    var subject: String
-    var detail: [String: String]
-    var outcome: String
-
+extension AuditView {
     init(_ row: AuditRow) {
+        self.init()
         let entry = row.entry
         id = String(row.id)
         time = Timestamp.text(row.at)

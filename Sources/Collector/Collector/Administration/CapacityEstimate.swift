@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// How fast records fill the disk, from the sizes of the days' files. Pure.

@@ -1,12 +1,14 @@
-import CollectorStore
+import CollectorAPI
 import Hummingbird
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// How many records come, how much room they need, and when the disk will be full. This describes the whole collector,
 /// so only people of all organizations may read it.
-struct CapacityRoutes: Sendable {
-    let store: any RecordStore
+struct CapacityRoutes: RouteGroup {
+    let shared: RouteContext
     let rate: IngestRate
     let limits: @Sendable () async -> RetentionLimits
 
@@ -25,62 +27,36 @@ struct CapacityRoutes: Sendable {
     }
 }
 
-struct CapacityView: Encodable {
-    struct Ingest: Encodable {
-        struct Minute: Encodable {
-            var begin: String
-            var records: UInt64
-        }
-
-        /// Absent in the first minute after the start.
-        var recordsPerSecond: Double?
-        var minutes: [Minute]
-    }
-
-    struct Stream: Encodable {
-        var stream: String
-        var files: Int
-        var bytes: Int64
-        var bytesPerDay: Int64?
-        var retentionDays: Int
-        var retentionBytes: Int64?
-    }
-
-    struct Disk: Encodable {
-        var freeBytes: UInt64
-        var sizeBytes: UInt64
-        var full: String
-        var fullInDays: Int?
-    }
-
-    var ingest: Ingest
-    var streams: [Stream]
-    var bytes: Int64
-    /// Absent until there is a whole day of records.
-    var bytesPerDay: Int64?
-    var growthDays: Int
-    /// Absent if the system does not report it.
-    var disk: Disk?
-
+extension CapacityView {
     init(_ ingest: IngestRate.Report, _ estimate: CapacityEstimate, _ disk: StoreFigures.Disk?) {
-        self.ingest = Ingest(
-            recordsPerSecond: ingest.recordsPerSecond,
-            minutes: ingest.minutes.map { Ingest.Minute(begin: Timestamp.text($0.begin), records: $0.records) })
-        streams = estimate.streams.map {
-            Stream(
-                stream: "\($0.stream)", files: $0.files, bytes: $0.bytes, bytesPerDay: $0.bytesPerDay,
-                retentionDays: $0.limits.days, retentionBytes: $0.limits.bytes)
+        self.init()
+        self.ingest.recordsPerSecond = ingest.recordsPerSecond
+        self.ingest.minutes = ingest.minutes.map { minute in
+            var shown = Ingest.Minute()
+            (shown.begin, shown.records) = (Timestamp.text(minute.begin), minute.records)
+            return shown
         }
+        streams = estimate.streams.map(Stream.init)
         bytes = estimate.streams.reduce(0) { $0 + $1.bytes }
         growthDays = estimate.days
         if estimate.days > 0 { bytesPerDay = estimate.streams.reduce(0) { $0 + ($1.bytesPerDay ?? 0) } }
-        self.disk = disk.map { Disk(freeBytes: $0.freeBytes, sizeBytes: $0.sizeBytes, estimate.full) }
+        self.disk = disk.map { Disk($0, estimate.full) }
+    }
+}
+
+extension CapacityView.Stream {
+    fileprivate init(_ estimate: CapacityEstimate.Stream) {
+        self.init()
+        stream = "\(estimate.stream)"
+        (files, bytes, bytesPerDay) = (estimate.files, estimate.bytes, estimate.bytesPerDay)
+        (retentionDays, retentionBytes) = (estimate.limits.days, estimate.limits.bytes)
     }
 }
 
 extension CapacityView.Disk {
-    fileprivate init(freeBytes: UInt64, sizeBytes: UInt64, _ full: CapacityEstimate.Full) {
-        (self.freeBytes, self.sizeBytes) = (freeBytes, sizeBytes)
+    fileprivate init(_ disk: StoreFigures.Disk, _ full: CapacityEstimate.Full) {
+        self.init()
+        (freeBytes, sizeBytes) = (disk.freeBytes, disk.sizeBytes)
         switch full {
         case .unknown: self.full = "unknown"
         case .never: self.full = "never"

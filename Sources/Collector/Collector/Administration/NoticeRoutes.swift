@@ -1,18 +1,16 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Hummingbird
 import Logging
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Lists what an administrator should know, newest first, and mutes what somebody knows already. Viewers read,
 /// operators mute.
-struct NoticeRoutes: Sendable {
-    private static let longestMute: Int64 = 366 * 86_400 * 1_000_000
-
-    let notices: NoticeService
-    let reader: BodyReader
-    let logger: Logger
+struct NoticeRoutes: RouteGroup {
+    let shared: RouteContext
+    private static let longestMute: Int64 = 366 * CivilDate.microsecondsPerDay
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -35,10 +33,11 @@ struct NoticeRoutes: Sendable {
         let organization = context.person.organization
         let page = try await notices.page(
             organization: organization, filter, below: try query.numberCursor(), limit: try query.limit())
-        return try NoticesView(
-            items: page.rows.map(NoticeView.init), next: page.next.map(NumberCursor.text),
-            openCount: try await notices.openCount(organization: organization)
-        ).response()
+        var view = NoticesView()
+        view.items = page.rows.map(NoticeView.init)
+        view.next = page.next.map(NumberCursor.text)
+        view.openCount = try await notices.openCount(organization: organization)
+        return try view.response()
     }
 
     private func mute(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -91,62 +90,7 @@ struct NoticeRoutes: Sendable {
     }
 }
 
-/// A page of notices.
-struct NoticesView: Encodable {
-    var items: [NoticeView]
-    var next: String?
-    /// The number of all notices that last and are not muted.
-    var openCount: Int
-
-    private enum Key: CodingKey { case items, next, openCount }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(items, forKey: .items)
-        // `null` says that this is the last page.
-        try container.encode(next, forKey: .next)
-        try container.encode(openCount, forKey: .openCount)
-    }
-}
-
-package struct NoticeView: Encodable {
-    struct Mute: Encodable {
-        var by: String
-        var at: String
-        /// When it is over by itself; absent: never.
-        var until: String?
-
-        init(_ mute: NoticeMute) {
-            by = mute.by
-            at = Timestamp.text(mute.at)
-            until = mute.until.map(Timestamp.text)
-        }
-    }
-
-    var id: String
-    var code: String
-    var organization: String
-    var subject: String
-    var detail: String
-    /// How many records it is about, or how often a history has diverged; absent if it counts neither.
-    var amount: Int64?
-    /// The streams it is about; absent if it is about none.
-    var streams: [String]?
-    var count: Int
-    var firstAt: String
-    var lastAt: String
-    /// When it ended; absent while it lasts, or if it has no end.
-    var endedAt: String?
-    /// Absent if it is not muted.
-    var muted: Mute?
-    /// The remedy.
-    var remedy: String
-    /// The section of Documentation/runbook.md about it, as an anchor.
-    var runbook: String
-    /// `raised` or `ended`, with the collector that reports it. Only in what a webhook receives.
-    var event: String?
-    var collector: String?
-
+extension NoticeView {
     /// The body of a webhook; `openapi.yaml` describes it under `webhooks`.
     /// - Parameter collector: the sender, because one receiver may serve several collectors.
     package static func json(of news: NoticeNews, collector: CollectorID) throws -> Data {
@@ -157,6 +101,7 @@ package struct NoticeView: Encodable {
     }
 
     init(_ row: NoticeRow) {
+        self.init()
         id = String(row.id)
         code = row.code.rawValue
         organization = row.organization
@@ -171,5 +116,14 @@ package struct NoticeView: Encodable {
         muted = row.muted.map(Mute.init)
         remedy = row.code.remedy
         runbook = row.code.runbook
+    }
+}
+
+extension NoticeView.Mute {
+    fileprivate init(_ mute: NoticeMute) {
+        self.init()
+        by = mute.by
+        at = Timestamp.text(mute.at)
+        until = mute.until.map(Timestamp.text)
     }
 }

@@ -1,17 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Organizations. An administrator of all organizations makes them; a person of one organization sees only that one.
-struct OrganizationRoutes: Sendable {
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
+struct OrganizationRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -50,7 +49,10 @@ struct OrganizationRoutes: Sendable {
         let person = context.person
         guard person.organization == nil else {
             throw Problem.forbidden(
-                "Only an administrator of all organizations may create one; the token belongs to \(person.organization ?? "")."
+                """
+                Only an administrator of all organizations may create one; the token belongs to \
+                \(person.organization ?? "").
+                """
             )
         }
         return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
@@ -70,17 +72,9 @@ struct OrganizationRoutes: Sendable {
     }
 }
 
-/// An organization, as people see it.
-struct OrganizationView: Encodable {
-    var name: String
-    var createdAt: String
-    /// The number of devices, without test devices.
-    var devices: Int
-    var testDevices: Int
-    /// The newest revision of all its profiles, including those of its applications.
-    var profileRevision: UInt64
-
+extension OrganizationView {
     init(_ row: OrganizationRow) {
+        self.init()
         name = row.name
         createdAt = Timestamp.text(row.created)
         (devices, testDevices) = (row.devices, row.testDevices)

@@ -1,4 +1,4 @@
-import CollectorStore
+import Registry
 import WireModel
 
 extension Problem {

@@ -1,18 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import Hummingbird
 import Logging
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Shows which records are kept, and removes records early. A day's file contains the records of all organizations, so
 /// this is for administrators of all organizations. An organization deletes its own logs with `DELETE /api/v1/logs`.
-struct RetentionRoutes: Sendable {
-    let metadata: MetadataService
-    let store: any RecordStore
-    let reader: BodyReader
-    let logger: Logger
+struct RetentionRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) {
         router.people(.administrator)
@@ -25,7 +23,10 @@ struct RetentionRoutes: Sendable {
         let person = context.person
         guard person.organization == nil else {
             throw Problem.forbidden(
-                "Records of all organizations are kept and removed together; the token belongs to \(person.organization ?? "")."
+                """
+                Records of all organizations are kept and removed together; the token belongs to \
+                \(person.organization ?? "").
+                """
             )
         }
         return person
@@ -42,7 +43,9 @@ struct RetentionRoutes: Sendable {
         let person = try personOfAll(context)
         let waited = try await metadata.releaseRetention(by: AuditActor(person))
         if waited != nil { logger.notice("retention released", metadata: ["person": "\(person.name)"]) }
-        return try ReleaseView(released: waited != nil, waited: waited).response()
+        var view = ReleaseView()
+        (view.released, view.waited) = (waited != nil, waited)
+        return try view.response()
     }
 
     private func purge(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -78,12 +81,6 @@ struct RetentionRoutes: Sendable {
     }
 }
 
-private struct ReleaseView: Encodable {
-    var released: Bool
-    /// The reason for which retention waited.
-    var waited: String?
-}
-
 extension Problem {
     fileprivate static let purgeWaiting = Problem(
         status: 409, code: .purgeWaiting, title: "Another purge waits",
@@ -91,74 +88,38 @@ extension Problem {
         retryable: true, retryAfterMs: 10_000)
 }
 
-/// The rules by which records are kept, as administrators see them over HTTP and on the collector's machine.
-package struct RetentionView: Encodable {
-    struct Stream: Encodable {
-        var stream: String
-        var files: Int
-        var bytes: Int64
-        /// A day; absent if there is no file.
-        var oldest: String?
-        var newest: String?
-        var removedFiles: Int
-    }
-
-    struct Purge: Encodable {
-        var id: String
-        var state: String
-        var removedFiles: Int
-        var failure: String?
-    }
-
-    var streams: [Stream]
-    /// Why nothing is removed; absent while old records are removed.
-    var waiting: String?
-    var waitingSince: String?
-    /// The last purge; absent if there was none.
-    var purge: Purge?
-
+extension RetentionView {
     package init(_ status: RetentionService.Status) {
+        self.init()
         streams = status.streams.map { stream in
-            Stream(
-                stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes,
-                oldest: stream.oldest?.description,
-                newest: stream.newest?.description, removedFiles: stream.removedFiles)
+            var shown = Stream()
+            shown.stream = "\(stream.stream)"
+            (shown.files, shown.bytes) = (stream.files, stream.bytes)
+            (shown.oldest, shown.newest) = (stream.oldest?.description, stream.newest?.description)
+            shown.removedFiles = stream.removedFiles
+            return shown
         }
         waiting = status.waiting
         waitingSince = status.waitingSince.map(Timestamp.text)
-        purge = status.purge.map {
-            Purge(id: $0.id, state: $0.state.rawValue, removedFiles: $0.removedFiles, failure: $0.failure)
+        purge = status.purge.map { purge in
+            var shown = Purge()
+            (shown.id, shown.state) = (purge.id, purge.state.rawValue)
+            (shown.removedFiles, shown.failure) = (purge.removedFiles, purge.failure)
+            return shown
         }
     }
 }
 
-/// The records that a purge would remove, or was requested to remove.
-struct PurgeView: Encodable {
-    struct Stream: Encodable {
-        var stream: String
-        var files: Int
-        var bytes: Int64
-        var oldest: String
-        var newest: String
-    }
-
-    /// Whether the purge was requested. The files are removed within seconds.
-    var asked: Bool
-    /// The streams that lose records.
-    var streams: [Stream]
-    var files: Int
-    var bytes: Int64
-    /// The value to send as `confirm`. Only while nothing is requested.
-    var confirm: String?
-    /// The purge's id in `GET /api/v1/retention` and in the audit trail.
-    var purge: String?
-
+extension PurgeView {
     init(_ plan: PurgePlan, purge: String? = nil) {
+        self.init()
         asked = purge != nil
         streams = plan.streams.map { stream in
-            Stream(
-                stream: "\(stream.stream)", files: stream.files, bytes: stream.bytes, oldest: stream.oldest.description,
-                newest: stream.newest.description)
+            var shown = Stream()
+            shown.stream = "\(stream.stream)"
+            (shown.files, shown.bytes) = (stream.files, stream.bytes)
+            (shown.oldest, shown.newest) = (stream.oldest.description, stream.newest.description)
+            return shown
         }
         files = plan.files.count
         bytes = plan.files.reduce(0) { $0 + $1.bytes }

@@ -1,18 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Tokens of people, scripts and enrollment. An organization's administrator sees and makes only its tokens.
-struct TokenRoutes: Sendable {
-    let metadata: MetadataService
+struct TokenRoutes: RouteGroup {
+    let shared: RouteContext
     let trust: EnrollmentTrust
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.people(.administrator)
@@ -26,7 +24,9 @@ struct TokenRoutes: Sendable {
     private func createSignInCode(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let made = try await metadata.createSignInCode(for: context.person)
-        return try SignInCodeView(code: made.code, expiresAt: Timestamp.text(made.expires)).response(status: .created)
+        var view = SignInCodeView()
+        (view.code, view.expiresAt) = (made.code, Timestamp.text(made.expires))
+        return try view.response(status: .created)
     }
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -194,38 +194,9 @@ struct TokenDocument {
     }
 }
 
-/// A sign-in code. `/sign-in#CODE` in the console signs in with it.
-struct SignInCodeView: Encodable {
-    var code: String
-    var expiresAt: String
-}
-
-/// A token, as administrators see it.
-struct TokenView: Encodable {
-    var id: String
-    var kind: String
-    var name: String
-    var role: String?
-    /// Absent for all organizations.
-    var organization: String?
-    var createdAt: String
-    var expiresAt: String?
-    var revokedAt: String?
-    /// The number of devices that enrolled with it. Only for enrollment tokens.
-    var uses: Int?
-    var maximumUses: Int?
-    /// `good`, `expired`, `used-up` or `revoked`.
-    var state: String
-    /// The secret. Only in the answer that made the token.
-    var token: String?
-    /// Only in the answer that made the token for an address. It contains the secret.
-    var enrollmentURL: String?
-    /// The number of keys that the URL pins.
-    var enrollmentPins: Int?
-    /// The number of certificate authorities that the URL brings.
-    var enrollmentAuthorities: Int?
-
+extension TokenView {
     init(_ row: TokenRow, now: Int64) {
+        self.init()
         id = row.id
         kind = row.kind.name
         name = row.name

@@ -1,24 +1,22 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Applications assigned to devices. Viewers see an organization's list, administrators replace it, and a device asks
 /// what is assigned to it.
-struct AssignmentRoutes: Sendable {
+struct AssignmentRoutes: RouteGroup {
+    let shared: RouteContext
     static let bodyBytes = 1024 * 1024
     static let nameBytes = 1...255
     /// The most entries in the list, and groups.
     static let maximumEntries = 1000
     /// The most device ids in all groups together.
     static let maximumDevices = 10_000
-
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.devices.get(RouterPath(WireNames.assignmentsPath), use: assigned)
@@ -130,26 +128,9 @@ struct AssignmentRoutes: Sendable {
     }
 }
 
-/// An organization's list, as people see it.
-struct AssignmentsView: Encodable {
-    struct Group: Encodable {
-        var name: String
-        var devices: [String]
-    }
-
-    struct Application: Encodable {
-        var application: String
-        /// Absent for all devices.
-        var group: String?
-    }
-
-    var organization: String
-    var revision: UInt64
-    var changedAt: String
-    var groups: [Group]
-    var applications: [Application]
-
+extension AssignmentsView {
     init(_ row: AssignmentRow) {
+        self.init()
         organization = row.organization
         revision = row.revision
         changedAt = Timestamp.text(row.changed)

@@ -1,12 +1,14 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Hummingbird
+import Registry
 import WireModel
 
 /// Shows the collector's certificates and pins. They belong to the whole collector, so this is for administrators of
 /// all organizations.
-struct CertificateRoutes: Sendable {
-    let server: @Sendable () -> ServerCertificates?
+struct CertificateRoutes: RouteGroup {
+    let shared: RouteContext
+    let server: @Sendable () -> CertificatesView.Server?
     let backupPin: @Sendable () -> Data?
     let devices: DeviceCertificates
 
@@ -18,46 +20,25 @@ struct CertificateRoutes: Sendable {
             throw Problem.forbidden(
                 "Certificates belong to the whole collector, but the token belongs to one organization.")
         }
-        return try CertificatesView(
-            server: server(), backupPin: backupPin()?.base64EncodedString(), devices: .init(devices)
-        ).response()
+        var view = CertificatesView()
+        view.server = server()
+        view.backupPin = backupPin()?.base64EncodedString()
+        view.devices = CertificatesView.Devices(devices)
+        return try view.response()
     }
 }
 
-struct CertificatesView: Encodable {
-    struct Devices: Encodable {
-        var certificates: String
-        /// The rest is absent if devices have no certificates.
-        var authorityFile: String?
-        /// The issuing one first.
-        var authorities: [CertificateFacts]?
-        var validDays: Int?
-
-        init(_ certificates: DeviceCertificates) {
-            self.certificates =
-                switch certificates {
-                case .off: "off"
-                case .optional: "optional"
-                case .required: "required"
-                }
-            authorityFile = certificates.authority?.file
-            authorities = certificates.authority?.facts
-            validDays = certificates.authority?.days
-        }
-    }
-
-    /// `null` if the collector serves plain HTTP.
-    var server: ServerCertificates?
-    /// Absent if nobody has made a backup key.
-    var backupPin: String?
-    var devices: Devices
-
-    private enum Key: CodingKey { case server, backupPin, devices }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(server, forKey: .server)
-        try container.encodeIfPresent(backupPin, forKey: .backupPin)
-        try container.encode(devices, forKey: .devices)
+extension CertificatesView.Devices {
+    init(_ certificates: DeviceCertificates) {
+        self.init()
+        self.certificates =
+            switch certificates {
+            case .off: "off"
+            case .optional: "optional"
+            case .required: "required"
+            }
+        authorityFile = certificates.authority?.file
+        authorities = certificates.authority?.facts
+        validDays = certificates.authority?.days
     }
 }

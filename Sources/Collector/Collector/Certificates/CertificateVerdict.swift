@@ -1,6 +1,6 @@
-import CollectorStore
 import Crypto
 import Foundation
+import Registry
 import SwiftASN1
 import WireModel
 import X509
@@ -66,14 +66,20 @@ extension Problem {
     static let certificateRequired = Problem(
         status: 401, code: .certificateRequired, title: "Certificate required",
         detail:
-            "This collector serves devices only with a client certificate that it issued. Enroll again with a certificate signing request.",
+            """
+            This collector serves devices only with a client certificate that it issued. Enroll again with a \
+            certificate signing request.
+            """,
         scope: .device)
 
     /// Replaced by a later one, or issued after the state to which this collector was restored.
     static let certificateUnknown = Problem(
         status: 401, code: .certificateUnknown, title: "Certificate unknown",
         detail:
-            "The collector does not accept the device's client certificate, or no longer. Enroll again with a certificate signing request.",
+            """
+            The collector does not accept the device's client certificate, or no longer. Enroll again with a \
+            certificate signing request.
+            """,
         scope: .device)
 
     static let certificateExpired = Problem(

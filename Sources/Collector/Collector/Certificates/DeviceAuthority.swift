@@ -1,7 +1,8 @@
-import CollectorStore
+import CollectorAPI
 import Crypto
 import CryptoExtras
 import Foundation
+import Registry
 import SwiftASN1
 import TelemetryBasics
 import WireModel
@@ -51,13 +52,19 @@ package struct DeviceAuthority: Sendable {
         guard self.key.publicKey == first.publicKey else {
             throw CollectorError(
                 .invalidConfiguration,
-                "--device-ca-key \(key) is not the key of the first certificate in \(certificate). Give a certificate and its key."
+                """
+                --device-ca-key \(key) is not the key of the first certificate in \(certificate). Give a certificate \
+                and its key.
+                """
             )
         }
         guard Self.mayIssue(first) else {
             throw CollectorError(
                 .invalidConfiguration,
-                "the first certificate in \(certificate) may not sign others. Create an authority with `ws1collector device-ca create`."
+                """
+                the first certificate in \(certificate) may not sign others. Create an authority with `ws1collector \
+                device-ca create`.
+                """
             )
         }
         issuer = first
@@ -94,7 +101,10 @@ package struct DeviceAuthority: Sendable {
             else {
                 throw CollectorError(
                     .invalidConfiguration,
-                    "\(file) contains no root certificate above \(top.subject), so clients cannot be verified. Append the authorities above it."
+                    """
+                    \(file) contains no root certificate above \(top.subject), so clients cannot be verified. Append \
+                    the authorities above it.
+                    """
                 )
             }
             path.append(next)
@@ -107,7 +117,7 @@ package struct DeviceAuthority: Sendable {
     package var expires: Int64 { path.map { Self.microseconds($0.notValidAfter) }.min() ?? 0 }
 
     /// The facts for people who look at it: from the issuer up to a root.
-    var facts: [CertificateFacts] { path.map(CertificateFacts.init) }
+    var facts: [CertificateView] { path.map(CertificateView.init) }
 
     /// The certificates that are watched for notices.
     package var watched: [WatchedCertificate] {

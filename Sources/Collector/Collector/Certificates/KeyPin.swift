@@ -1,4 +1,3 @@
-import CollectorStore
 import Crypto
 import Foundation
 import SwiftASN1
@@ -52,7 +51,10 @@ package enum KeyPin {
         } catch {
             throw CollectorError(
                 .invalidConfiguration,
-                "\(flag) \(file) cannot be used: \(FileFault(file).words(otherwise: "it holds no certificate")). Give a readable PEM file.",
+                """
+                \(flag) \(file) cannot be used: \(FileFault(file).words(otherwise: "it holds no certificate")). Give a \
+                readable PEM file.
+                """,
                 cause: error)
         }
     }

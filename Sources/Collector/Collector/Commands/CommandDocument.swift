@@ -1,5 +1,7 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
+import LogArchive
+import Registry
 import WireModel
 
 /// A request for a command: `{kind, arguments, expiresAt | expiresInSeconds}`.

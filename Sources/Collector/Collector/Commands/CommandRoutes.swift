@@ -1,26 +1,24 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import JSON
+import LogArchive
 import Logging
 import RecordViews
+import Registry
 import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
 /// Commands for devices. Viewers see them. Operators request, cancel and end all but a wipe, and administrators also a
 /// wipe.
-struct CommandRoutes: Sendable {
+struct CommandRoutes: RouteGroup {
+    let shared: RouteContext
     static let bodyBytes = 32 * 1024
     static let keyBytes = 1...255
     /// The most uploads of one request for logs. A device needs one.
     static let maximumUploads = 100
-
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -34,7 +32,7 @@ struct CommandRoutes: Sendable {
 
     private func list(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["limit", "cursor"])
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         let cursor = try query.cursor()
         var position: CommandPosition?
         if let cursor {
@@ -44,7 +42,7 @@ struct CommandRoutes: Sendable {
             }
         }
         let page = try await metadata.commands(of: device.id, below: position, limit: try query.limit())
-        var items: [CommandAnswer] = []
+        var items: [CommandView] = []
         for row in page.rows { items.append(try await view(row, now: context.now)) }
         return try Page(items: items, next: page.next.map { PageCursor(device: device.id, before: $0.text).text })
             .response()
@@ -56,14 +54,19 @@ struct CommandRoutes: Sendable {
         let page = try await metadata.commands(
             organization: context.person.organization, kind: kind, below: try query.numberCursor(),
             limit: try query.limit())
-        var items: [CommandAnswer] = []
-        for row in page.rows { items.append(try await view(row, now: context.now)) }
+        let names = try await metadata.names(of: Set(page.rows.map(\.device)))
+        var items: [CommandView] = []
+        for row in page.rows {
+            var item = try await view(row, now: context.now)
+            item.deviceName = names[row.device]
+            items.append(item)
+        }
         return try Page(items: items, next: page.next.map(NumberCursor.text)).response()
     }
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         guard let id = CommandID(try context.parameter("command")),
             let row = try await metadata.command(id, of: device.id)
         else { throw Problem.noCommand }
@@ -71,10 +74,10 @@ struct CommandRoutes: Sendable {
     }
 
     /// Includes the uploads of a request for logs.
-    private func view(_ row: CommandRow, now: Int64) async throws -> CommandAnswer {
-        var view = try CommandAnswer(row, now: now)
+    private func view(_ row: CommandRow, now: Int64) async throws -> CommandView {
+        var view = try CommandView(row, now: now)
         if case .requestLogs = row.command.action {
-            view.command.uploads = try await metadata.uploads(
+            view.uploads = try await metadata.uploads(
                 of: row.device, command: row.id, limit: Self.maximumUploads
             ).map(UploadView.init)
         }
@@ -83,7 +86,7 @@ struct CommandRoutes: Sendable {
 
     private func issue(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         let person = context.person
         let key = try Self.idempotencyKey(of: request)
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
@@ -108,12 +111,12 @@ struct CommandRoutes: Sendable {
                 logger.notice(
                     "command issued",
                     metadata: [
-                        "device.id": "\(device.id)", "command.id": "\(view.command.id)",
-                        "command.kind": "\(view.command.kind)", "person": "\(person.name)",
+                        "device.id": "\(device.id)", "command.id": "\(view.id)",
+                        "command.kind": "\(view.kind)", "person": "\(person.name)",
                     ])
             }
             var response = try view.response(status: issued.isNew ? .created : .ok)
-            response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.command.id)"
+            response.headers[.location] = "/api/v1/devices/\(device.id)/commands/\(view.id)"
             return response
         }
     }
@@ -121,7 +124,7 @@ struct CommandRoutes: Sendable {
     /// Ends a command at the collector, whether or not its device ever asks for it.
     private func end(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let (device, person) = (try await metadata.known(context), context.person)
+        let (device, person) = (try await knownDevice(context), context.person)
         guard let id = CommandID(try context.parameter("command")) else { throw Problem.noCommand }
         let needed = try await role(toEnd: id, of: device.id)
         guard person.role >= needed else {
@@ -212,32 +215,21 @@ extension Problem {
     }
 }
 
-/// A command as people see it, with what the device reported of itself: that follows its message and has no fixed form.
-struct CommandAnswer: Encodable {
-    var command = CommandView()
-    var deviceInformation: JSONValue?
-
-    private enum Key: CodingKey { case deviceInformation }
-
+extension CommandView {
     init(_ row: CommandRow, now: Int64) throws {
-        command.id = row.id?.description ?? ""
-        command.device = row.device.description
-        command.issuedAt = Timestamp.text(row.created)
-        command.issuedBy = row.issuer
-        command.expiresAt = Timestamp.text(row.expires)
-        command.state = EnumName.commandState.name(row.state(at: now))
-        command.progress = Double(row.status.progress) / 10_000
-        command.detail = row.status.detail.isEmpty ? nil : row.status.detail
-        command.updatedAt = row.updated.map(Timestamp.text)
-        command.kind = row.command.action?.kind ?? "unknown"
-        command.arguments = CommandArguments(row.command.action)
+        self.init()
+        id = row.id?.description ?? ""
+        device = row.device.description
+        issuedAt = Timestamp.text(row.created)
+        issuedBy = row.issuer
+        expiresAt = Timestamp.text(row.expires)
+        state = EnumName.commandState.name(row.state(at: now))
+        progress = Double(row.status.progress) / 10_000
+        detail = row.status.detail.isEmpty ? nil : row.status.detail
+        updatedAt = row.updated.map(Timestamp.text)
+        kind = row.command.action?.kind ?? "unknown"
+        arguments = CommandArguments(row.command.action)
         deviceInformation = try row.status.information.map(MessageView.json)
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        try command.encode(to: encoder)
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encodeIfPresent(deviceInformation, forKey: .deviceInformation)
     }
 }
 

@@ -1,4 +1,4 @@
-import CollectorStore
+import CollectorAPI
 import Console
 import Foundation
 import Gzip
@@ -6,6 +6,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import Registry
 import WireModel
 
 /// Serves the web console: its assets, the sign-in, and its pages to people with a session.
@@ -63,7 +64,7 @@ struct ConsoleRouter {
                         do throws(Problem) { try checkOrigin(of: request, visit) } catch {
                             guard Self.isOwn(request) else { throw error }
                             // The session is another one than that of the form. What was filled in stays.
-                            return response(try await console.refuseForm(pattern, visit, APIProblem(error)))
+                            return response(try await console.refuseForm(pattern, visit, error))
                         }
                         guard let key = visit.formKey else { throw Problem.foreignForm }
                         let answer = try await repeats.answer(key) {
@@ -133,7 +134,7 @@ struct ConsoleRouter {
         if let cookie = SessionCookie(of: request) { present = try await metadata.authenticateSession(cookie.secret) }
         return response(
             console.signIn(
-                next: next, present: present?.name, problem: problem.map(APIProblem.init), base: request.consoleBase))
+                next: next, present: present?.name, problem: problem, base: request.consoleBase))
     }
 
     private func signIn(_ request: Request, _ context: CollectorRequestContext) async throws -> Response {
@@ -209,14 +210,14 @@ struct ConsoleRouter {
             path: request.uri.path, parameters: Dictionary(uniqueKeysWithValues: parameters),
             query: FormFields(encoded: request.uri.query ?? ""), form: form,
             visitor: Visitor(
-                name: person.name, role: Visitor.Role(person.role), organization: person.organization,
+                name: person.name, role: person.role, organization: person.organization,
                 isNarrowed: person.isNarrowed),
             formToken: session?.newFormToken() ?? "",
             formKey: form.isEmpty ? nil : FormRepeats.key(request.uri.path, form),
             note: session.flatMap { NoteCookie(session: $0).text(of: request) }, now: context.now,
             base: request.consoleBase,
             origin: request.consoleOrigin(servesTLS: servesTLS),
-            api: APIClient { try await call($0, as: person, context) })
+            api: APIClient(InProcessAPI(api: api, person: person, context: context)))
     }
 
     /// An answer with what it did as a message for the next page, or without the message that it has said.
@@ -266,25 +267,6 @@ struct ConsoleRouter {
         return response
     }
 
-    private func call(_ request: APIRequest, as person: Person, _ context: PersonContext) async throws -> APIAnswer {
-        guard let method = HTTPRequest.Method(rawValue: request.method) else { throw Problem.internalFault }
-        var head = HTTPRequest(method: method, scheme: nil, authority: nil, path: request.target)
-        var body = ByteBuffer()
-        if let json = request.body {
-            head.headerFields[.contentType] = method == .patch ? WireNames.mergePatch : WireNames.json
-            body = ByteBuffer(bytes: try JSONEncoder.stable().encode(json))
-        }
-        head.headerFields[.ifMatch] = request.ifMatch
-        head.headerFields[.ifNoneMatch] = request.ifNoneMatch
-        head.headerFields[.idempotencyKey] = request.idempotencyKey
-        let response = try await api.respond(
-            to: Request(head: head, body: RequestBody(buffer: body)),
-            context: CollectorRequestContext(of: context, signedIn: person))
-        let bytes = try await CollectingBodyWriter.bytes(of: response.body)
-        return APIAnswer(
-            status: response.status.code, entityTag: response.headers[.eTag], body: Data(bytes.readableBytesView))
-    }
-
     /// - Parameter visitor: who is signed in, if somebody is.
     private func response(_ answer: Console.Response, to visitor: Visitor? = nil) -> Response {
         var response = Response(
@@ -317,7 +299,7 @@ struct ConsoleRouter {
                 status: .seeOther,
                 headers: [.location: "\(request.consoleBase)/sign-in" + (next == "/" ? "" : "?\(query)")])
         }
-        var response = response(console.problem(APIProblem(problem), nil, base: request.consoleBase))
+        var response = response(console.problem(problem, nil, base: request.consoleBase))
         if let retryAfterMs = problem.retryAfterMs { response.headers[.retryAfter] = "\((retryAfterMs + 999) / 1000)" }
         return response
     }
@@ -339,29 +321,11 @@ extension Problem {
         scope: .device)
 }
 
-extension APIProblem {
-    init(_ problem: Problem) {
-        self.init(
-            status: problem.status, code: "\(problem.code)", title: problem.title, detail: problem.detail ?? "")
-    }
-}
-
 extension Console.Trouble {
     init(_ trouble: CollectorHealth.Trouble) {
         self.init(
             isGrave: trouble.kind == .notStoring, since: trouble.since, summary: trouble.summary,
             detail: trouble.detail)
-    }
-}
-
-extension Visitor.Role {
-    init(_ role: PersonRole) {
-        self =
-            switch role {
-            case .viewer: .viewer
-            case .operator: .operator
-            case .administrator: .administrator
-            }
     }
 }
 

@@ -1,8 +1,9 @@
-import CollectorStore
+import CollectorTunables
 import Console
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Registry
 import ServiceLifecycle
 import Synchronization
 import WireModel
@@ -10,14 +11,6 @@ import WireModel
 /// Notifies browsers when something that a page shows has changed, as server-sent events. The page then loads its live
 /// parts again, so an event has no content.
 struct LiveRoutes: Sendable {
-    /// The least number of seconds between two events of a page.
-    static let pauseSeconds = 2
-    /// The same for topics of the whole fleet. It is at least the number of live pages, so that a busy fleet makes all
-    /// pages together load once a second at most, however many people look.
-    static let fleetPauseSeconds = 10
-    /// A page whose contents depend on the time loads at least this often: a device becomes late without any event. It
-    /// is at least the number of live pages, too.
-    static let refreshSeconds = 30
     let metadata: MetadataService
     let digests: LiveDigests
     let streams: RequestShares
@@ -50,7 +43,7 @@ struct LiveRoutes: Sendable {
     ///   - seconds: since it was last notified.
     ///   - streams: the number of live pages.
     static func isStale(_ topics: [LiveTopic], after seconds: Int, streams: Int) -> Bool {
-        seconds >= max(refreshSeconds, streams)
+        seconds >= max(Tunables.LivePages.refreshSeconds, streams)
             && topics.contains { $0 == .devices || $0 == .notices || $0 == .jobs }
     }
 
@@ -98,8 +91,8 @@ private struct LiveEvents: AsyncSequence, Sendable {
     /// The topics to look at that many seconds after an event. Those of the whole fleet wait longer; the others on the
     /// page do not wait for them.
     private func topics(after silence: Int) -> [LiveTopic] {
-        guard silence >= LiveRoutes.pauseSeconds else { return [] }
-        let isFleetDue = silence >= Swift.max(LiveRoutes.fleetPauseSeconds, streams.inUse)
+        guard silence >= Tunables.LivePages.pauseSeconds else { return [] }
+        let isFleetDue = silence >= Swift.max(Tunables.LivePages.fleetPauseSeconds, streams.inUse)
         return topics.filter { isFleetDue || $0 != .devices && $0 != .logs }
     }
 

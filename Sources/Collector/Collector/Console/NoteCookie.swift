@@ -1,3 +1,4 @@
+import CollectorAPI
 import Console
 import Crypto
 import Foundation

@@ -1,6 +1,7 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import JSON
+import Registry
 import WireModel
 
 /// A request for an action on many devices: `{action, …arguments, filter | devices, confirm}`.

@@ -1,18 +1,15 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import Registry
 import WireModel
 
 /// Actions on many devices, as jobs. Viewers see them; who may do an action on one device may do it on many.
-struct DeviceJobRoutes: Sendable {
+struct DeviceJobRoutes: RouteGroup {
+    let shared: RouteContext
     static let bodyBytes = 512 * 1024
-
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -40,10 +37,10 @@ struct DeviceJobRoutes: Sendable {
             }
             let selection = try await selection(document, of: person)
             guard let confirmation = document.confirmation else {
-                return try DeviceJobProposal(
-                    devices: selection.devices.count,
-                    confirm: selection.devices.isEmpty ? nil : selection.confirmation(of: action)
-                ).response()
+                var proposal = DeviceJobProposal()
+                proposal.devices = selection.devices.count
+                if proposal.devices > 0 { proposal.confirm = selection.confirmation(of: action) }
+                return try proposal.response()
             }
             guard !selection.devices.isEmpty, confirmation == selection.confirmation(of: action) else {
                 throw Problem.confirmationOutdated
@@ -142,14 +139,6 @@ struct DeviceJobRoutes: Sendable {
         }
         return try DeviceJobView(ended).response()
     }
-}
-
-/// The effect that a job would have, for the person to confirm.
-struct DeviceJobProposal: Encodable {
-    /// Devices that were selected.
-    var devices: Int
-    /// The value to send as `confirm`; absent if no device was selected.
-    var confirm: String?
 }
 
 extension Problem {

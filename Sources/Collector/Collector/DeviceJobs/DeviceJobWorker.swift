@@ -1,5 +1,7 @@
-import CollectorStore
+import CollectorTunables
 import Logging
+import RecordStore
+import Registry
 import WireModel
 
 /// Works jobs over many devices off, in turn, beside the server.
@@ -10,11 +12,6 @@ package struct DeviceJobWorker: Sendable {
     private let metadata: MetadataService
     private let logger: Logger
 
-    /// How long it waits where nothing can be done.
-    private static let pause = Duration.seconds(1)
-    private static let longestPause = Duration.seconds(60)
-    private static let pausesPerRemoval = 3600
-
     package init(metadata: MetadataService, logger: Logger) {
         self.metadata = metadata
         self.logger = logger
@@ -22,15 +19,17 @@ package struct DeviceJobWorker: Sendable {
 
     /// Runs until the task is cancelled.
     package func run(on clock: some Clock<Duration>) async {
-        var (pauses, pause) = (0, Self.pause)
+        var (pauses, pause) = (0, Tunables.DeviceJobs.pause)
         while !Task.isCancelled {
             do throws(StoreError) {
-                if pauses % Self.pausesPerRemoval == 0 { while try await metadata.removeOldDeviceJobs() {} }
-                pause = Self.pause
+                if pauses % Tunables.DeviceJobs.pausesPerRemoval == 0 {
+                    while try await metadata.removeOldDeviceJobs() {}
+                }
+                pause = Tunables.DeviceJobs.pause
                 while try await pass(), !Task.isCancelled {}
             } catch {
                 logger.warning("a job over devices waits", metadata: ["store.error": "\(error)"])
-                pause = min(pause * 2, Self.longestPause)
+                pause = min(pause * 2, Tunables.DeviceJobs.longestPause)
             }
             pauses += 1
             do { try await clock.sleep(for: pause) } catch { return }

@@ -1,4 +1,4 @@
-import CollectorStore
+import Registry
 import WireModel
 
 /// The filters of devices, by the names of their parameters.
@@ -55,7 +55,10 @@ extension DeviceQuery {
             guard let known = Sort(rawValue: String(order.drop { $0 == "-" })) else {
                 throw parameters.invalid(
                     "sort",
-                    "is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), each with - for the reverse order."
+                    """
+                    is \(order); known: \(Sort.allCases.map(\.rawValue).joined(separator: ", ")), each with - for the \
+                    reverse order.
+                    """
                 )
             }
             sort = known

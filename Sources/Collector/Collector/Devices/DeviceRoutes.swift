@@ -1,16 +1,15 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
+import LogArchive
 import Logging
+import Registry
 import WireModel
 
 /// Devices as people see them, and the actions of administrators.
-struct DeviceRoutes: Sendable {
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
+struct DeviceRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -55,7 +54,7 @@ struct DeviceRoutes: Sendable {
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        return try await answer(try await metadata.known(context), context)
+        return try await answer(try await knownDevice(context), context)
     }
 
     private func answer(_ device: DeviceRow, _ context: PersonContext) async throws -> Response {
@@ -79,7 +78,7 @@ struct DeviceRoutes: Sendable {
     }
 
     private func revoke(_ context: PersonContext, closingToken: Bool) async throws -> Response {
-        let (id, person) = (try await metadata.known(context).id, context.person)
+        let (id, person) = (try await knownDevice(context).id, context.person)
         let revocation: DeviceRevocation
         do throws(AdministrationError) {
             revocation = try await metadata.revokeDevice(
@@ -102,7 +101,7 @@ struct DeviceRoutes: Sendable {
 
     private func reinstate(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let (id, person) = (try await metadata.known(context).id, context.person)
+        let (id, person) = (try await knownDevice(context).id, context.person)
         let device = try await metadata.reinstateDevice(
             id, organization: person.organization, by: AuditActor(person))
         logger.notice("device reinstated", metadata: ["device.id": "\(id)", "person": "\(person.name)"])
@@ -111,7 +110,7 @@ struct DeviceRoutes: Sendable {
 
     private func delete(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["confirm"])
-        let (device, person) = (try await metadata.known(context), context.person)
+        let (device, person) = (try await knownDevice(context), context.person)
         let logs = try await metadata.deletion(
             LogQuery(organization: person.organization, device: device.id, withTest: true))
         guard let confirmation = query.text("confirm") else {
@@ -126,7 +125,7 @@ struct DeviceRoutes: Sendable {
 
     private func setPredecessor(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let (id, person) = (try await metadata.known(context).id, context.person)
+        let (id, person) = (try await knownDevice(context).id, context.person)
         return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             guard fields.names.contains("device") else {
@@ -168,19 +167,9 @@ extension Problem {
     }
 }
 
-/// The data that the deletion of a device removed or would remove.
-struct DeviceDeletionView: Encodable {
-    var deleted: Bool
-    var device: String
-    var organization: String
-    var name: String
-    /// Log chunks stay until they are deleted with `DELETE /api/v1/logs`.
-    var logChunks: Int
-    var logRawBytes: Int
-    /// The value to send as `confirm`. Only while nothing is deleted.
-    var confirm: String?
-
+extension DeviceDeletionView {
     init(_ row: DeviceRow, logs: LogDeletion, isDone: Bool) {
+        self.init()
         deleted = isDone
         device = row.id.description
         organization = row.organization
@@ -191,11 +180,11 @@ struct DeviceDeletionView: Encodable {
     }
 }
 
-extension MetadataService {
+extension RouteGroup {
     /// The device in the path. A device of another organization does not exist for the caller.
-    nonisolated func known(_ context: PersonContext) async throws -> DeviceRow {
+    func knownDevice(_ context: PersonContext) async throws -> DeviceRow {
         guard let id = DeviceID(try context.parameter("device")),
-            let device = try await device(id, organization: context.person.organization)
+            let device = try await metadata.device(id, organization: context.person.organization)
         else { throw Problem.noDevice }
         return device
     }

@@ -1,50 +1,15 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import JSON
 import RecordViews
+import Registry
 import TelemetryBasics
 import WireModel
 
-/// A device, as people see it.
-struct DeviceView: Encodable {
-    var id: String
-    var organization: String
-    var name: String
-    var state: String
-    var agentVersion: String
-    var application: String
-    var test: Bool
-    var createdAt: String
-    var enrolledAt: String
-    var revokedAt: String?
-    var leftAt: String?
-    var lastSeenAt: String?
-    var lastBeaconAt: String?
-    /// The schedule from which `state` is derived.
-    var expectedBeaconSeconds: UInt32?
-    /// The profile revision that the device applies.
-    var profileRevision: UInt64?
-    /// The device whose logs are shown with its own.
-    var predecessor: String?
-    /// The id of its last enrollment token.
-    var enrollmentToken: String?
-    /// The revoked enrollment token. Only in the answer that revoked the device.
-    var token: TokenView?
-    /// The devices whose predecessor it is. Only if a single device is requested.
-    var successors: [String]?
-    /// Devices that may be this one, enrolled again. Only if a single device is requested.
-    var possibleSuccessors: [String]?
-    /// Devices that this one may have been before. Only if a single device is requested.
-    var possiblePredecessors: [String]?
-    /// Its valid client certificates in the order of issue. Only if a single device is requested.
-    var certificates: [DeviceCertificateView]?
-    var operatingSystem: JSONValue?
-    var beacon: JSONValue?
-    var verdicts: JSONValue?
-    var identity: JSONValue?
-
+extension DeviceView {
     /// - Parameter role: the viewer's role.
     init(_ device: DeviceRow, for role: PersonRole, lineage: DeviceLineage? = nil, now: Int64) throws {
+        self.init()
         id = device.id.description
         organization = device.organization
         name = device.newestName
@@ -73,16 +38,9 @@ struct DeviceView: Encodable {
     }
 }
 
-/// A device's client certificate, as people see it.
-struct DeviceCertificateView: Encodable {
-    /// Hexadecimal.
-    var serial: String
-    var issuedAt: String
-    var expiresAt: String
-    /// When the device first used it; absent until then.
-    var usedAt: String?
-
+extension DeviceCertificateView {
     init(_ certificate: DeviceCertificate) {
+        self.init()
         serial = certificate.serial.hexadecimal
         issuedAt = Timestamp.text(certificate.issued)
         expiresAt = Timestamp.text(certificate.expires)

@@ -1,20 +1,18 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Do-not-disturb of a device: reported and set by the device itself, and by people. Viewers see it, operators set it.
 ///
 /// A device learns of a person's decision with the next answer to a batch or to the request for commands.
-struct DoNotDisturbRoutes: Sendable {
+struct DoNotDisturbRoutes: RouteGroup {
+    let shared: RouteContext
     static let requestIDBytes = 16
-
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.devices
@@ -48,13 +46,13 @@ struct DoNotDisturbRoutes: Sendable {
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         return try await answer(device, device.doNotDisturb)
     }
 
     private func put(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let (device, person) = (try await metadata.known(context), context.person)
+        let (device, person) = (try await knownDevice(context), context.person)
         return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
             var fields = try FieldReader(body: body)
             guard let isOn = try fields.flag("on") else {
@@ -78,29 +76,9 @@ struct DoNotDisturbRoutes: Sendable {
     }
 }
 
-/// A device's do-not-disturb, as people see it.
-struct DoNotDisturbView: Encodable {
-    /// `device`, or `person`.
-    enum Decider: String, Encodable {
-        case device
-        case person
-    }
-
-    /// The newest decision; off if nobody has decided.
-    var on: Bool
-    /// Whether the device's newest profile allows it. Otherwise the decision has no effect.
-    var allowed: Bool
-    /// The state that the device's newest beacon reports; absent if it reports none.
-    var reported: Bool?
-    /// Counts the device's decisions.
-    var revision: UInt64
-    /// Absent if nobody has decided, as is `setAt`.
-    var setBy: Decider?
-    /// The name of the person's token; absent for the device.
-    var person: String?
-    var setAt: String?
-
+extension DoNotDisturbView {
     init(_ decided: DeviceDoNotDisturb, isAllowed: Bool, beacon: WireBeacon?) {
+        self.init()
         on = decided.isOn
         allowed = isAllowed
         revision = decided.revision

@@ -1,19 +1,17 @@
-import CollectorStore
 import Foundation
 import Hummingbird
 import Logging
+import Registry
 import WireModel
 
 /// Issues, renews and ends the credentials of devices.
-struct EnrollmentRoutes: Sendable {
+struct EnrollmentRoutes: RouteGroup {
+    let shared: RouteContext
     /// The largest enrollment request. It may contain a certificate signing request.
     static let bodyBytes = 64 * 1024
     static let machineHashBytes = 256
 
-    let metadata: MetadataService
     let certificates: DeviceCertificates
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.enrollment
@@ -35,7 +33,9 @@ struct EnrollmentRoutes: Sendable {
             }
             guard request.machineHash.utf8.count <= Self.machineHashBytes else {
                 throw Problem.malformed(
-                    "machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes)."
+                    """
+                    machine_hash has \(request.machineHash.utf8.count) bytes; expected at most \(Self.machineHashBytes).
+                    """
                 )
             }
             let signing = try signingRequest(request.certificateSigningRequest)

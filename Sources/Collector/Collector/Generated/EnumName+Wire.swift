@@ -67,6 +67,21 @@ extension EnumName<WirePrivacyAction> {
     }
 }
 
+extension EnumName<WireLogLevel> {
+    static var logLevel: Self {
+        Self(
+            prefix: "LOG_LEVEL_",
+            [
+                ("error", .error),
+                ("warning", .warning),
+                ("information", .information),
+                ("verbose", .verbose),
+                ("info", .information),
+                ("debug", .verbose),
+            ])
+    }
+}
+
 extension EnumName<WireLogType> {
     static var logType: Self {
         Self(

@@ -1,7 +1,9 @@
-import CollectorStore
+import CollectorAPI
 import HTTPTypes
 import Hummingbird
 import Logging
+import RecordStore
+import Registry
 import WireModel
 
 /// Finds out who sends a request, before anything of its body is read.

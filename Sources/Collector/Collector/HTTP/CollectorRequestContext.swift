@@ -1,8 +1,8 @@
-import CollectorStore
 import Foundation
 import Hummingbird
 import NIOCore
 import NIOSSL
+import Registry
 import WireModel
 
 /// A request's context with its connection, for what only that knows.

@@ -1,6 +1,7 @@
-import CollectorStore
+import CollectorAPI
 import HTTPTypes
 import Hummingbird
+import Registry
 import Synchronization
 import WireModel
 

@@ -1,7 +1,7 @@
-import CollectorStore
 import Hummingbird
 import NIOCore
 import NIOPosix
+import Registry
 import Synchronization
 
 /// Threads of their own for what people and scripts ask: reading their JSON, computing over records, compressing

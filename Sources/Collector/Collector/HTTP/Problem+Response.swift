@@ -22,7 +22,11 @@ extension Problem {
     }
 
     var response: Response {
-        Response(status: .init(code: status), headers: headerFields, body: .init(byteBuffer: body))
+        if let handover = Handover.current {
+            handover.put(self)
+            return Response(status: .init(code: status))
+        }
+        return Response(status: .init(code: status), headers: headerFields, body: .init(byteBuffer: body))
     }
 
     // Faults of the sender.
@@ -65,7 +69,10 @@ extension Problem {
         Problem(
             status: 429, code: .tooManyFailedAttempts, title: "Too many failed attempts",
             detail:
-                "Too many wrong credentials came from this address, and this one is wrong too. Valid credentials still work.",
+                """
+                Too many wrong credentials came from this address, and this one is wrong too. Valid credentials still \
+                work.
+                """,
             retryable: true, scope: .device, retryAfterMs: max(1, Int(wait / 1000)))
     }
 
@@ -109,8 +116,10 @@ extension Problem {
         Problem(
             status: 408, code: .bodyTooSlow, title: "Body too slow",
             detail:
-                "The request did not arrive within \(limits.bodySeconds) s, or after \(limits.bodyGraceSeconds) s at less than "
-                + "\(limits.bodyLeastBytesPerSecond) bytes a second. Send less at a time.",
+                """
+                The request did not arrive within \(limits.bodySeconds) s, or after \(limits.bodyGraceSeconds) s at \
+                less than \(limits.bodyLeastBytesPerSecond) bytes a second. Send less at a time.
+                """,
             retryable: true, scope: .stream, retryAfterMs: 1000, limit: Int(limits.bodySeconds))
     }
 

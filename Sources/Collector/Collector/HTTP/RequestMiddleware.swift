@@ -1,8 +1,9 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import RecordStore
+import Registry
 import WireModel
 
 /// The next handler after a middleware.

@@ -1,8 +1,8 @@
-import CollectorStore
 import Dispatch
 import Hummingbird
 import Logging
 import NIOCore
+import Registry
 import Synchronization
 import WireModel
 

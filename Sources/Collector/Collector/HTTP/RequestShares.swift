@@ -1,4 +1,4 @@
-import CollectorStore
+import Registry
 import Synchronization
 import WireModel
 
@@ -107,7 +107,10 @@ extension Problem {
             .busy("This token has \(limit) \(what) under way, which is its limit. Wait for one to end.")
         case .organization(let limit):
             .busy(
-                "The tokens of this organization have \(limit) \(what) under way, which is their limit. Wait for one to end."
+                """
+                The tokens of this organization have \(limit) \(what) under way, which is their limit. Wait for one to \
+                end.
+                """
             )
         case .all(let limit): .busy("\(limit) \(what) are under way, which is the collector's limit. Ask again later.")
         }

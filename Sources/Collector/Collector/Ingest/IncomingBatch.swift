@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// The parts of one request, checked as far as possible without a mark.

@@ -1,23 +1,20 @@
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import RecordStore
+import Registry
 import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
 /// Receives batches of records and the closing of epochs from devices, and returns marks and news.
-struct IngestRoutes: Sendable {
+struct IngestRoutes: RouteGroup {
+    let shared: RouteContext
     /// The largest close request: three streams with 1,024 points each, and a reserve.
     static let closeBytes = 256 * 1024
     static let maximumPoints = 1024
-
-    let store: any RecordStore
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.devices
@@ -171,8 +168,10 @@ extension Problem {
         Problem(
             status: 429, code: .recordQuotaExceeded, title: "Quota of records used up",
             detail:
-                "\(full.isOfDevice ? "This device" : "This device's organization") has stored \(full.bytes) bytes of "
-                + "records today (UTC), and \(full.quota) are allowed a day. Keep further records, and send them later.",
+                """
+                \(full.isOfDevice ? "This device" : "This device's organization") has stored \(full.bytes) bytes of \
+                records today (UTC), and \(full.quota) are allowed a day. Keep further records, and send them later.
+                """,
             retryable: true, scope: .device, retryAfterMs: Int(full.wait / 1000), limit: full.quota)
     }
 
@@ -180,8 +179,10 @@ extension Problem {
         Problem(
             status: 429, code: .tooManyEpochs, title: "Too many epochs",
             detail:
-                "This device has named \(CountText.of(refusal.limit, "epoch")) today (UTC), which is the limit. Keep the records, and "
-                + "send them later.",
+                """
+                This device has named \(CountText.of(refusal.limit, "epoch")) today (UTC), which is the limit. Keep \
+                the records, and send them later.
+                """,
             retryable: true, scope: .device, retryAfterMs: Int(refusal.wait / 1000), limit: refusal.limit)
     }
 

@@ -1,5 +1,6 @@
-import CollectorStore
 import Foundation
+import RecordStore
+import Registry
 import WireModel
 
 /// The newest beacon and system identity among the stored records of a batch, and the command results in it, also of

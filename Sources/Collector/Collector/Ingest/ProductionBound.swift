@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// The most records that a device can have produced in one stream of an epoch. Claims beyond it are refused. Pure.

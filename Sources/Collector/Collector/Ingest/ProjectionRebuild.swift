@@ -1,4 +1,5 @@
-import CollectorStore
+import RecordStore
+import Registry
 import WireModel
 
 /// Derives again from stored records what the registry says of each device's latest state: when it was last seen,

@@ -24,16 +24,6 @@ struct EnumName<Value: RawRepresentable & Hashable & Sendable>: Sendable where V
     func name(_ value: Value) -> String { values.first { $0.value == value }?.name ?? "\(value.rawValue)" }
 }
 
-extension EnumName<WireLogLevel> {
-    static var logLevel: Self {
-        // The words that `LogLevel(name:)` accepts, its names first.
-        Self(
-            prefix: "LOG_LEVEL_",
-            LogLevel.allCases.map { ($0.name, $0.wire) }
-                + ["info", "debug"].compactMap { word in LogLevel(name: word).map { (word, $0.wire) } })
-    }
-}
-
 /// Names of record kinds in the API: those of telemetry.proto in kebab-case without prefix.
 package enum RecordKindName {
     private static let names = EnumName.recordKind

@@ -154,7 +154,10 @@ extension Problem {
         case .notUTF8: .malformed("\(size) is not JSON in UTF-8: the text at byte \(fault.place + 1) is not UTF-8.")
         case .tooDeep(let limit):
             .malformed(
-                "\(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) levels of objects and lists are allowed."
+                """
+                \(size) is nested too deeply at byte \(fault.place + 1): at most \(limit) levels of objects and lists \
+                are allowed.
+                """
             )
         case .tooManyValues(let limit): .malformed("\(size) has more than \(limit) values.")
         case .nameTooLong(let limit):

@@ -1,13 +1,14 @@
-import CollectorStore
+import CollectorAPI
 import Hummingbird
+import LogArchive
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Logs in numbers: lines by level and time, and what logs can be filtered by. Viewers read.
-struct LogCountRoutes: Sendable {
-    let archive: LogArchive
-    let metadata: MetadataService
-    let pages: RequestShares
+struct LogCountRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -19,7 +20,7 @@ struct LogCountRoutes: Sendable {
         let query = try QueryParameters(
             request, known: LogQuery.parameters.union(["step", "exact"]), repeated: LogQuery.repeatedParameters)
         let (step, isExact) = (try SeriesQuery.step(query.text("step")), try query.flag("exact"))
-        let logs = try await metadata.logQuery(context, query)
+        let logs = try await logQuery(context, query)
         let times = try await metadata.logTimes(logs)
         let buckets = try LogBuckets(logs.lines, of: times, step: step, now: context.now)
         let histogram = try await pages.read(context) { () throws(StoreError) in
@@ -30,7 +31,7 @@ struct LogCountRoutes: Sendable {
 
     private func facets(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: LogQuery.parameters, repeated: LogQuery.repeatedParameters)
-        return try LogFacetsView(try await metadata.logFacets(try await metadata.logQuery(context, query))).response()
+        return try LogFacetsView(try await metadata.logFacets(try await logQuery(context, query))).response()
     }
 }
 
@@ -73,22 +74,9 @@ extension LogBuckets {
     private static func remainder(_ time: Int64, _ step: Int64) -> Int64 { ((time % step) + step) % step }
 }
 
-/// Lines by level and time, as people see them: `buckets[level][i]` belongs to the bucket that begins at `from` +
-/// i × `stepSeconds`.
-struct LogHistogramView: Encodable {
-    var from: String
-    var to: String
-    var stepSeconds: Int64
-    /// Whether no line was put into a bucket by an estimate.
-    var exact: Bool
-    /// Buckets before that were not counted and are `null`. Absent if all were.
-    var countedFrom: String?
-    var scannedBytes: Int
-    var buckets: [String: [Int?]]
-    /// Over the buckets that were counted.
-    var total: [String: Int]
-
+extension LogHistogramView {
     init(_ histogram: LogHistogram) {
+        self.init()
         let window = histogram.buckets
         from = Timestamp.text(window.from)
         to = Timestamp.text(window.to)
@@ -97,7 +85,6 @@ struct LogHistogramView: Encodable {
         let first = min(histogram.firstCounted, window.count)
         countedFrom = first == 0 ? nil : Timestamp.text(min(window.from + Int64(first) * window.step, window.to))
         scannedBytes = histogram.scannedBytes
-        (buckets, total) = ([:], [:])
         for (level, counts) in zip(LogLevel.allCases, histogram.counts) {
             let counted = counts[first...]
             buckets[level.name] = Array(repeating: nil, count: first) + counted.map { $0 }
@@ -106,35 +93,9 @@ struct LogHistogramView: Encodable {
     }
 }
 
-/// The facets by which logs can be filtered, as people see them.
-struct LogFacetsView: Encodable {
-    struct Facet: Encodable {
-        /// Each facet has one of these, but for logs without an application and chunks of several types.
-        var application: String?
-        var type: String?
-        var level: String?
-        var device: String?
-        var name: String?
-        var chunks: Int
-        var lines: UInt64
-        var bytes: Int
-
-        init<Value>(_ facet: LogFacet<Value>) { (chunks, lines, bytes) = (facet.chunks, facet.lines, facet.bytes) }
-    }
-
-    var chunks: Int
-    var lines: UInt64
-    var bytes: Int
-    var firstTime: String?
-    var lastTime: String?
-    var applications: [Facet]
-    var applicationCount: Int
-    var types: [Facet]
-    var levels: [Facet]
-    var devices: [Facet]
-    var deviceCount: Int
-
+extension LogFacetsView {
     init(_ facets: LogFacets) {
+        self.init()
         (chunks, lines, bytes) = (facets.chunks, facets.lines, facets.bytes)
         firstTime = facets.times.map { Timestamp.text($0.lowerBound) }
         lastTime = facets.times.map { Timestamp.text($0.upperBound) }
@@ -146,7 +107,7 @@ struct LogFacetsView: Encodable {
         applicationCount = facets.applicationCount
         types = facets.types.map { found in
             var facet = Facet(found)
-            facet.type = found.value?.rawValue
+            facet.type = found.value
             return facet
         }
         levels = facets.levels.map { found in
@@ -160,5 +121,12 @@ struct LogFacetsView: Encodable {
             return facet
         }
         deviceCount = facets.deviceCount
+    }
+}
+
+extension LogFacetsView.Facet {
+    fileprivate init<Value>(_ facet: LogFacet<Value>) {
+        self.init()
+        (chunks, lines, bytes) = (facet.chunks, facet.lines, facet.bytes)
     }
 }

@@ -1,12 +1,13 @@
-import CollectorStore
+import CollectorAPI
 import Hummingbird
+import LogArchive
+import RecordStore
+import Registry
 import WireModel
 
 /// Log lines as JSON: pages by time, what arrives, and the lines around one. Viewers read.
-struct LogLineRoutes: Sendable {
-    let archive: LogArchive
-    let metadata: MetadataService
-    let pages: RequestShares
+struct LogLineRoutes: RouteGroup {
+    let shared: RouteContext
 
     /// Lines on each side of a line.
     private static let context = 1...200
@@ -30,11 +31,11 @@ struct LogLineRoutes: Sendable {
             order = named
         }
         let (limit, start) = (try query.limit(), try LogCursor.position(query, order))
-        let logs = try await metadata.logQuery(context, query)
+        let logs = try await logQuery(context, query)
         let page = try await pages.read(context) { () throws(StoreError) in
             try await archive.lines(logs, order, from: start, limit: limit)
         }
-        return try LogLinesView(page, order).response()
+        return try LogLinesView(page, order, try await names(page.lines)).response()
     }
 
     private func arrived(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -45,13 +46,13 @@ struct LogLineRoutes: Sendable {
         guard let start = LogCursor.arrival(query.text("after") ?? ""), start.run <= present.run else {
             throw Problem.invalidParameter("after", "is not a `newest` that this collector gave.")
         }
-        let logs = try await metadata.logQuery(context, query)
+        let logs = try await logQuery(context, query)
         // Who only waits occupies no place.
-        if start.run == present.run { return try LogLinesView(ArrivedLogLines(arrival: present)).response() }
+        if start.run == present.run { return try LogLinesView(ArrivedLogLines(arrival: present), [:]).response() }
         let arrived = try await pages.read(context) { () throws(StoreError) in
             try await archive.lines(logs, arrivedSince: start, limit: limit)
         }
-        return try LogLinesView(arrived).response()
+        return try LogLinesView(arrived, try await names(arrived.lines)).response()
     }
 
     private func around(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -67,9 +68,13 @@ struct LogLineRoutes: Sendable {
         guard let found else {
             throw Problem.notFound("The line is not stored any more, or you do not see it.")
         }
-        return try LogContextView(found, of: line).response()
+        return try LogContextView(found, of: line, try await names(found.lines)).response()
     }
 
+    /// The names of the lines' devices.
+    private func names(_ lines: [LogLineRow]) async throws(StoreError) -> [DeviceID: String] {
+        try await metadata.names(of: Set(lines.map(\.id.device)))
+    }
 }
 
 extension RequestShares {

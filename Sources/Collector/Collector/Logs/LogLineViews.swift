@@ -1,31 +1,12 @@
-import CollectorStore
+import CollectorAPI
+import LogArchive
 import TelemetryBasics
 import WireModel
 
-/// A log line, as people see it.
-struct LogLineView: Encodable {
-    var id: String
-    /// The time by the device's clock.
-    var time: String
-    var level: String
-    var category: String?
-    /// Escaped as on disk, and so is `metadata`.
-    var text: String
-    var metadata: String?
-    /// Malformed lines that follow it.
-    var unformatted: String?
-    var cut: Bool?
-    var device: String
-    var application: String?
-    /// Absent if the chunk contains lines of several types.
-    var type: String?
-    var ring: Bool?
-    var test: Bool?
-    var chunk: String
-    /// The line's number in the device's log.
-    var line: UInt64
-
-    init(_ row: LogLineRow) {
+extension LogLineView {
+    /// - Parameter names: of devices.
+    init(_ row: LogLineRow, _ names: [DeviceID: String]) {
+        self.init()
         id = LogCursor.text(row.id)
         time = Timestamp.text(row.id.time)
         level = row.level.name
@@ -35,8 +16,9 @@ struct LogLineView: Encodable {
         unformatted = row.unformatted
         cut = row.isCut ? true : nil
         device = row.id.device.description
+        deviceName = names[row.id.device]
         application = row.application.isEmpty ? nil : row.application
-        type = row.type?.rawValue
+        type = row.type
         ring = row.ring ? true : nil
         test = row.test ? true : nil
         chunk = String(row.chunk)
@@ -44,22 +26,10 @@ struct LogLineView: Encodable {
     }
 }
 
-/// A page of log lines.
-struct LogLinesView: Encodable {
-    var items: [LogLineView]
-    /// The next page; `null` at the end.
-    var next: String?
-    /// Where to ask for what arrives later.
-    var newest: String
-    /// The time up to which every line is on this page or an earlier one. Absent at the end.
-    var through: String?
-    /// Bytes of log text that were read for the page.
-    var scannedBytes: Int
-
-    private enum Key: CodingKey { case items, next, newest, through, scannedBytes }
-
-    init(_ page: LogLinePage, _ order: LogLineOrder) {
-        items = page.lines.map(LogLineView.init)
+extension LogLinesView {
+    init(_ page: LogLinePage, _ order: LogLineOrder, _ names: [DeviceID: String]) {
+        self.init()
+        items = page.lines.map { LogLineView($0, names) }
         next = page.next.map { LogCursor.text($0, order) }
         newest = LogCursor.text(page.arrival)
         through = page.next.map { Timestamp.text($0.time) }
@@ -67,35 +37,19 @@ struct LogLinesView: Encodable {
     }
 
     /// Lines that arrived. `next` is `newest` while there are more at once.
-    init(_ arrived: ArrivedLogLines) {
-        items = arrived.lines.map(LogLineView.init)
+    init(_ arrived: ArrivedLogLines, _ names: [DeviceID: String]) {
+        self.init()
+        items = arrived.lines.map { LogLineView($0, names) }
         newest = LogCursor.text(arrived.arrival)
         next = arrived.hasMore ? newest : nil
         scannedBytes = arrived.scannedBytes
     }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(items, forKey: .items)
-        // `null` says that this is the end.
-        try container.encode(next, forKey: .next)
-        try container.encode(newest, forKey: .newest)
-        try container.encodeIfPresent(through, forKey: .through)
-        try container.encode(scannedBytes, forKey: .scannedBytes)
-    }
 }
 
-/// A line and those around it, oldest first.
-struct LogContextView: Encodable {
-    var items: [LogLineView]
-    /// The id of the line that was asked for.
-    var line: String
-    var hasEarlier: Bool
-    var hasLater: Bool
-    var scannedBytes: Int
-
-    init(_ context: LogLineContext, of line: LogLineID) {
-        items = context.lines.map(LogLineView.init)
+extension LogContextView {
+    init(_ context: LogLineContext, of line: LogLineID, _ names: [DeviceID: String]) {
+        self.init()
+        items = context.lines.map { LogLineView($0, names) }
         self.line = LogCursor.text(line)
         hasEarlier = context.hasEarlier
         hasLater = context.hasLater

@@ -1,16 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 import WireModel
 
 /// Quotas of applications' logs that differ from the default. Viewers see them, administrators set them.
-struct LogQuotaRoutes: Sendable {
-    let metadata: MetadataService
-    let reader: BodyReader
-    let logger: Logger
+struct LogQuotaRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -73,11 +73,9 @@ struct LogQuotaRoutes: Sendable {
     }
 }
 
-struct LogQuotaView: Encodable {
-    var application: String
-    var bytes: Int
-
+extension LogQuotaView {
     init(_ row: LogQuotaRow) {
+        self.init()
         application = row.application
         bytes = row.bytes
     }

@@ -1,19 +1,19 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
+import LogArchive
 import Logging
 import NIOCore
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Logs as people see them: the list of chunks, the lines in them, and deletion. Viewers read, operators delete.
-struct LogRoutes: Sendable {
-    let archive: LogArchive
-    let metadata: MetadataService
+struct LogRoutes: RouteGroup {
+    let shared: RouteContext
     let streams: RequestShares
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -29,8 +29,10 @@ struct LogRoutes: Sendable {
         let query = try QueryParameters(
             request, known: LogQuery.parameters.union(["limit", "cursor"]), repeated: LogQuery.repeatedParameters)
         let page = try await metadata.chunks(
-            try await metadata.logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
-        return try Page(items: page.rows.map(ChunkView.init), next: page.next.map(NumberCursor.text)).response()
+            try await logQuery(context, query), below: try query.numberCursor(), limit: try query.limit())
+        let names = try await metadata.names(of: Set(page.rows.map(\.device)))
+        return try Page(items: page.rows.map { ChunkView($0, names) }, next: page.next.map(NumberCursor.text))
+            .response()
     }
 
     private func usage(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -44,7 +46,7 @@ struct LogRoutes: Sendable {
 
     private func uploads(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["limit"])
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         let rows = try await metadata.uploads(of: device.id, command: nil, limit: try query.limit())
         return try Page(items: rows.map(UploadView.init), next: nil).response()
     }
@@ -54,7 +56,7 @@ struct LogRoutes: Sendable {
     private func content(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(
             request, known: LogQuery.parameters.union(["order", "label"]), repeated: LogQuery.repeatedParameters)
-        let logs = try await metadata.logQuery(context, query)
+        let logs = try await logQuery(context, query)
         var form = LogForm(isCompressed: request.acceptsGzip)
         switch query.text("order") {
         case nil, "time": form.order = .time
@@ -94,7 +96,7 @@ struct LogRoutes: Sendable {
             request, known: LogQuery.parametersOfWholeChunks.union(["olderThanDays", "confirm"]),
             repeated: LogQuery.repeatedParameters)
         let person = context.person
-        var logs = try await metadata.logQuery(context, query)
+        var logs = try await logQuery(context, query)
         // A filter that says little must not select the logs of every organization by accident.
         guard
             person.organization != nil || !logs.devices.isEmpty || query.text("ids") != nil
@@ -102,7 +104,10 @@ struct LogRoutes: Sendable {
         else {
             throw Problem.invalidParameter(
                 QueryParameters.organization,
-                "is missing. Name the organization whose logs are deleted, or \(QueryParameters.allOrganizations) for all."
+                """
+                is missing. Name the organization whose logs are deleted, or \(QueryParameters.allOrganizations) for \
+                all.
+                """
             )
         }
         if let text = query.text("olderThanDays") {
@@ -130,16 +135,17 @@ struct LogRoutes: Sendable {
     }
 }
 
-extension MetadataService {
+extension RouteGroup {
     /// The requested query, limited to the organization. Includes the devices' predecessors.
     func logQuery(_ context: PersonContext, _ query: QueryParameters) async throws -> LogQuery {
         let organization = context.person.organization
         var logs = try LogQuery(query, organization: organization)
         for id in logs.devices {
-            guard let device = try await device(id, organization: organization), device.predecessor != nil else {
+            guard let device = try await metadata.device(id, organization: organization), device.predecessor != nil
+            else {
                 continue
             }
-            logs.predecessors += try await lineage(of: device).predecessors
+            logs.predecessors += try await metadata.lineage(of: device).predecessors
         }
         return logs
     }
@@ -204,7 +210,10 @@ extension LogQuery {
             else {
                 throw Problem.invalidParameter(
                     "category",
-                    "must have at most \(LogLimits.filterCategories) names, each of at most \(LogLimits.categoryBytes) bytes."
+                    """
+                    must have at most \(LogLimits.filterCategories) names, each of at most \(LogLimits.categoryBytes) \
+                    bytes.
+                    """
                 )
             }
         }

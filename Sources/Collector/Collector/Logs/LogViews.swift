@@ -1,14 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import FoundationEssentials
+import LogArchive
 import TelemetryBasics
 import WireModel
 
 extension ChunkView {
-    init(_ row: ChunkRow) {
+    /// - Parameter names: of devices.
+    init(_ row: ChunkRow, _ names: [DeviceID: String]) {
         self.init()
         id = String(row.id)
         device = row.device.description
+        deviceName = names[row.device]
         organization = row.organization
         application = row.application.isEmpty ? nil : row.application
         type = row.type
@@ -53,15 +55,9 @@ extension UploadView {
     }
 }
 
-struct LogUsageView: Encodable {
-    var organization: String
-    var application: String?
-    var test: Bool?
-    var chunks: Int
-    var rawBytes: Int
-    var quotaBytes: Int
-
+extension LogUsageView {
     init(_ row: LogUsageRow) {
+        self.init()
         organization = row.organization
         application = row.application.isEmpty ? nil : row.application
         test = row.test ? true : nil

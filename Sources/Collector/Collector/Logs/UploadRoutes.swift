@@ -1,23 +1,20 @@
-import CollectorStore
 import Foundation
 import Hummingbird
+import LogArchive
 import Logging
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Receives a device's logs: a fixed manifest, the chunks in any order and any number of times, and a message that
 /// these were all. Every answer gives the upload's state on disk.
-struct UploadRoutes: Sendable {
+struct UploadRoutes: RouteGroup {
+    let shared: RouteContext
     /// The manifest of the largest upload, with a reserve.
     static let manifestBytes = 512 * 1024
     static let completeBytes = 64 * 1024
     /// An incompressible chunk in gzip members of 64 KiB each, with a reserve.
     static let chunkBytes = LogLimits.chunkBytes + 262_144
-
-    let metadata: MetadataService
-    let archive: LogArchive
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         let upload = RouterPath(WireNames.uploadsPath + "/{upload}")
@@ -155,13 +152,19 @@ extension Problem {
             Problem(
                 status: 507, code: .logQuotaExceeded, title: "Log quota exceeded",
                 detail:
-                    "\(used) of \(limit) bytes of log text are stored for \(owner.text). Keep the chunk and try again later.",
+                    """
+                    \(used) of \(limit) bytes of log text are stored for \(owner.text). Keep the chunk and try again \
+                    later.
+                    """,
                 retryable: true, scope: owner == .device ? .device : .collector, retryAfterMs: 300_000, limit: limit)
         case .tooManyApplications(let ofDevice, let limit):
             Problem(
                 status: 507, code: .tooManyApplications, title: "Too many applications",
-                detail: "Logs of \(CountText.of(limit, "application")) are stored or under way "
-                    + "\(ofDevice ? "from this device" : "for this organization"), which is the limit. Keep the logs and try again later.",
+                detail: """
+                    Logs of \(CountText.of(limit, "application")) are stored or under way \
+                    \(ofDevice ? "from this device" : "for this organization"), which is the limit. Keep the logs and \
+                    try again later.
+                    """,
                 retryable: true, scope: ofDevice ? .device : .collector, retryAfterMs: 300_000, limit: limit)
         case .store(let error): ofStore(error)
         }

@@ -1,5 +1,6 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
+import Registry
 import WireModel
 
 extension DeviceRow {
@@ -23,25 +24,22 @@ struct CertificatePinCheck: Sendable {
         throw .invalid(
             WireError(
                 .invalidField,
-                "certificatePins lacks the pin of this collector's own key, \(own.base64EncodedString()): devices could no longer connect. "
-                    + "Add it; remove a former key's pin only when this collector uses the new key."))
+                """
+                certificatePins lacks the pin of this collector's own key, \(own.base64EncodedString()): devices could \
+                no longer connect. Add it; remove a former key's pin only when this collector uses the new key.
+                """))
     }
 }
 
-/// Pins that are valid but should be checked before the `PUT`.
-struct ProfileFinding: Encodable, Equatable {
-    /// A JSON Pointer into the profile.
-    var path: String
-    var detail: String
-
-    static func findings(_ profile: WireProfile) -> [ProfileFinding] {
+extension ProfileFindingView {
+    /// Pins that are valid but should be checked before the `PUT`.
+    static func findings(_ profile: WireProfile) -> [ProfileFindingView] {
         guard profile.certificatePins.count == 1 else { return [] }
-        return [
-            ProfileFinding(
-                path: "/certificatePins",
-                detail:
-                    "There is no backup pin. If the key is lost, devices with this profile can no longer reach the collector. Make a "
-                    + "second key, keep it elsewhere, and add its pin.")
-        ]
+        var finding = ProfileFindingView()
+        finding.path = "/certificatePins"
+        finding.detail =
+            "There is no backup pin. If the key is lost, devices with this profile can no longer reach the collector. "
+            + "Make a second key, keep it elsewhere, and add its pin."
+        return [finding]
     }
 }

@@ -1,18 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import JSON
 import Logging
+import Registry
 import WireModel
 
 /// Compares, restores and tries out revisions of profiles, and counts the devices that apply them.
-struct ProfileRevisionRoutes: Sendable {
-    let metadata: MetadataService
+struct ProfileRevisionRoutes: RouteGroup {
+    let shared: RouteContext
     let pins: CertificatePinCheck
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -94,7 +92,7 @@ struct ProfileRevisionRoutes: Sendable {
                 throw Problem.invalidField("revision", "is missing: give the revision to restore.")
             }
             let scope = ProfileScope(organization: organization, application: application)
-            let expected = try await metadata.expectedRevision(request, scope)
+            let expected = try await expectedRevision(request, scope)
             let former = try await metadata.profile(scope, revision: revision)
             let row: ProfileRow?
             do throws(ProfileError) {
@@ -117,14 +115,9 @@ struct ProfileRevisionRoutes: Sendable {
     }
 }
 
-/// The differences between two revisions.
-struct ProfileDiffView: Encodable {
-    /// Absent if there was no earlier one.
-    var from: UInt64?
-    var to: UInt64
-    var changes: [ProfileDiff.Change]
-
+extension ProfileDiffView {
     init(from: ProfileRow?, to: ProfileRow) throws {
+        self.init()
         self.from = from?.revision
         self.to = to.revision
         changes =
@@ -135,19 +128,9 @@ struct ProfileDiffView: Encodable {
     }
 }
 
-/// A valid profile and its effects.
-struct ProfileValidationView: Encodable {
-    /// The revision with which it is compared, the newest if none was named; absent if there is none.
-    var from: UInt64?
-    var changes: [ProfileDiff.Change]
-    /// The profile that devices would receive.
-    var effective: JSONValue
-    /// Findings to check first.
-    var findings: [ProfileFinding]
-    /// Changes by which devices may be erased, blocked or silenced.
-    var risks: [ProfileRiskView]
-
+extension ProfileValidationView {
     init(_ profile: WireProfile, from former: ProfileRow?, effective: WireProfile, risks: [ProfileRisk]) throws {
+        self.init()
         from = former?.revision
         changes =
             ProfileDiff(
@@ -155,24 +138,14 @@ struct ProfileValidationView: Encodable {
                 to: try ProfileDocument.json(profile)
             ).changes
         self.effective = try ProfileDocument.json(effective)
-        findings = ProfileFinding.findings(profile)
+        findings = ProfileFindingView.findings(profile)
         self.risks = risks.map(ProfileRiskView.init)
     }
 }
 
-/// The number of devices that apply a revision.
-struct ProfileAdoptionView: Encodable {
-    /// The application of these devices; absent for the agent itself.
-    var application: String?
-    /// Absent if they have not reported it.
-    var revision: UInt64?
-    /// The revision they would receive now.
-    var newestRevision: UInt64
-    var devices: Int
-    /// The number of devices that cannot apply a setting, by setting; absent if all can apply everything.
-    var findings: [String: Int]?
-
+extension ProfileAdoptionView {
     init(_ adoption: ProfileAdoption, newest: UInt64) {
+        self.init()
         application = adoption.key.application.isEmpty ? nil : adoption.key.application
         revision = adoption.key.revision
         newestRevision = newest

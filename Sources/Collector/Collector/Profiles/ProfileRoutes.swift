@@ -1,22 +1,21 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import JSON
 import Logging
+import RecordStore
+import Registry
 import WireModel
 
 /// Shows and changes metadata. Viewers see them, but never the privacy key. Administrators change them: as a whole with
 /// `PUT`, in part with `PATCH`.
-struct ProfileRoutes: Sendable {
+struct ProfileRoutes: RouteGroup {
+    let shared: RouteContext
     /// The custom payload is the largest part of a profile, and escaping may enlarge it.
     static let bodyBytes = 1024 * 1024
 
-    let metadata: MetadataService
     let pins: CertificatePinCheck
-    let reader: BodyReader
-    let logger: Logger
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -59,7 +58,7 @@ struct ProfileRoutes: Sendable {
         let person = context.person
         return try await reader.read(request, context, limit: .json(Self.bodyBytes)) { body in
             let profile = try ProfileDocument.read(body)
-            let expected = try await metadata.expectedRevision(request, scope)
+            let expected = try await expectedRevision(request, scope)
             try pins.check(profile)
             let row = try await metadata.putProfile(profile, scope, expected: expected, by: AuditActor(person))
             return try await changed(row, by: person)
@@ -78,7 +77,7 @@ struct ProfileRoutes: Sendable {
             let patch = try FieldReader.parse(body)
             // After the merge, a misspelt name with `null` would disappear.
             _ = try ProfileDocument.read(FieldReader(patch))
-            let expected = try await metadata.expectedRevision(request, scope)
+            let expected = try await expectedRevision(request, scope)
             var attempt = 1
             while true {
                 let newest = try await metadata.profile(scope, revision: nil)
@@ -157,12 +156,12 @@ extension PersonContext {
     }
 }
 
-extension MetadataService {
+extension RouteGroup {
     /// Returns the newest revision that `If-Match` and `If-None-Match` require; `nil` for none.
-    nonisolated func expectedRevision(_ request: Request, _ scope: ProfileScope) async throws -> UInt64? {
+    func expectedRevision(_ request: Request, _ scope: ProfileScope) async throws -> UInt64? {
         let headers = request.headers
         guard headers[.ifMatch] != nil || headers[.ifNoneMatch] != nil else { return nil }
-        let newest = try await profile(scope, revision: nil)?.revision ?? 0
+        let newest = try await metadata.profile(scope, revision: nil)?.revision ?? 0
         if let field = headers[.ifMatch], newest == 0 || !RevisionTag(newest).isAmong(field) {
             throw Problem.preconditionFailed(newest)
         }

@@ -1,26 +1,14 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import JSON
+import Registry
 import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// One revision of a profile, as people see it.
-struct ProfileView: Encodable {
-    var organization: String
-    /// Absent for the whole organization's profile.
-    var application: String?
-    var revision: UInt64
-    var createdAt: String?
-    /// Absent for the organization's initial profile, which nobody stored.
-    var author: String?
-    /// Absent in a list that leaves profiles out.
-    var profile: JSONValue?
-    /// Settings that returned to their defaults, because the revision before had them and this one does not. Only in
-    /// the answer to the request that made the revision.
-    var reset: [ProfileDiff.Change]?
-
+extension ProfileView {
     init(_ row: ProfileRow) throws {
+        self.init()
         organization = row.scope.organization
         application = row.scope.application.isEmpty ? nil : row.scope.application
         revision = row.revision
@@ -31,6 +19,7 @@ struct ProfileView: Encodable {
 
     /// The profile that devices of a scope receive.
     init(_ device: DeviceProfile, _ scope: ProfileScope) throws {
+        self.init()
         organization = scope.organization
         application = scope.application.isEmpty ? nil : scope.application
         revision = device.revision
@@ -105,28 +94,19 @@ extension ProfileDocument {
 ///
 /// Objects are compared field by field, lists as a whole, so a changed order is a change.
 struct ProfileDiff {
-    struct Change: Encodable, Equatable {
-        /// A JSON Pointer (RFC 6901): `/sampling/modules`.
-        var path: String
-        /// Absent if it did not exist.
-        var from: JSONValue?
-        /// Absent if it does not exist any more.
-        var to: JSONValue?
-    }
-
     /// The changes in the order of their positions.
-    private(set) var changes: [Change] = []
+    private(set) var changes: [ProfileChangeView] = []
 
     init(from: JSONValue, to: JSONValue) { compare(from, to, at: "") }
 
     /// The single settings that are gone, so their defaults apply again.
-    var removals: [Change] {
+    var removals: [ProfileChangeView] {
         changes.flatMap { change in change.to == nil ? Self.settings(change.from, at: change.path) : [] }
     }
 
-    private static func settings(_ value: JSONValue?, at path: String) -> [Change] {
+    private static func settings(_ value: JSONValue?, at path: String) -> [ProfileChangeView] {
         guard case .object(let fields)? = value, !fields.isEmpty else {
-            return [Change(path: path, from: value, to: nil)]
+            return [ProfileChangeView(path, from: value, to: nil)]
         }
         return fields.keys.sorted().flatMap { settings(fields[$0], at: "\(path)/\(escaped($0))") }
     }
@@ -136,11 +116,18 @@ struct ProfileDiff {
     private mutating func compare(_ from: JSONValue?, _ to: JSONValue?, at path: String) {
         guard from != to else { return }
         guard case .object(let old)? = from, case .object(let new)? = to else {
-            changes.append(Change(path: path, from: from, to: to))
+            changes.append(ProfileChangeView(path, from: from, to: to))
             return
         }
         for name in Set(old.keys).union(new.keys).sorted() {
             compare(old[name], new[name], at: "\(path)/\(Self.escaped(name))")
         }
+    }
+}
+
+extension ProfileChangeView {
+    fileprivate init(_ path: String, from: JSONValue?, to: JSONValue?) {
+        self.init()
+        (self.path, self.from, self.to) = (path, from, to)
     }
 }

@@ -1,5 +1,5 @@
 import CollectorAPI
-import CollectorStore
+import RecordStore
 import TelemetryBasics
 import WireModel
 

@@ -1,16 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import RecordStore
+import Registry
 import WireModel
 
 /// Answers questions of people and scripts. Everything is limited to the caller's organization: the devices of others
 /// do not exist.
-struct QueryRoutes: Sendable {
-    let store: any RecordStore
-    let metadata: MetadataService
+struct QueryRoutes: RouteGroup {
+    let shared: RouteContext
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -21,7 +21,7 @@ struct QueryRoutes: Sendable {
 
     private func balance(_ request: Request, _ context: PersonContext) async throws -> Response {
         let query = try QueryParameters(request, known: ["limit", "cursor"])
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         let after = try query.text("cursor").map { text throws(Problem) in
             guard let epoch = EpochID(text) else {
                 throw query.invalid("cursor", "is not one that this collector gave.")
@@ -46,7 +46,7 @@ struct QueryRoutes: Sendable {
     private func samples(_ request: Request, _ context: PersonContext) async throws -> Response {
         // A metric or a step requests a series.
         if try ["metric", "step"].contains(where: { try QueryParameters.names($0, in: request) }) {
-            return try await SeriesRoutes(store: store, metadata: metadata).series(request, context)
+            return try await SeriesRoutes(shared: shared).series(request, context)
         }
         let query = try QueryParameters(
             request, known: ["module", "application", "from", "to", "metrics", "limit", "cursor", "test"])
@@ -57,7 +57,7 @@ struct QueryRoutes: Sendable {
         _ query: QueryParameters, _ context: PersonContext, stream: StreamName, kinds: Set<Int>,
         withMetrics: Bool = false
     ) async throws -> Response {
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         let withTest = try query.flag("test")
         let records = RecordQuery(
             withTest || !device.test ? .one(device.id) : .among([]), stream: stream, kinds: kinds,
@@ -67,13 +67,5 @@ struct QueryRoutes: Sendable {
             store: store, query: records, role: context.person.role, limit: try query.limit(), withMetrics: withMetrics,
             device: device.id
         ).response(from: try query.cursor())
-    }
-}
-
-extension Encodable {
-    func response(status: HTTPResponse.Status = .ok) throws -> Response {
-        Response(
-            status: status, headers: [.contentType: WireNames.json, .cacheControl: "no-store"],
-            body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder.stable().encode(self))))
     }
 }

@@ -1,8 +1,10 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import RecordStore
+import Registry
 import WireModel
 
 /// One page of a list of records, written while it is read. However large the records are, only a piece of them is in
@@ -19,6 +21,8 @@ struct RecordListing: Sendable {
     var withMetrics = false
     /// The device of the list; `nil` for the fleet.
     let device: DeviceID?
+    /// The names of devices, for a list over the fleet.
+    var names: @Sendable (Set<DeviceID>) async throws(StoreError) -> [DeviceID: String] = { _ in [:] }
 
     /// The most records examined for one page. A filter that finds nothing returns an empty page with a `next`, not an
     /// endless request.
@@ -39,6 +43,8 @@ struct RecordListing: Sendable {
         var budget: Int
         /// Items that are still wanted.
         var wanted: Int
+        /// The names of the records' devices, for a list over the fleet.
+        var names: [DeviceID: String] = [:]
         /// Bytes of records that still fit in the page.
         var bytes = RecordListing.pageBytes
 
@@ -52,6 +58,7 @@ struct RecordListing: Sendable {
         let encoder = JSONEncoder.stable()
         // An unreadable store can only be reported before the answer begins.
         let first = try await piece(after: Piece(position: cursor?.before, budget: Self.scanBudget, wanted: limit))
+        if Handover.current != nil { return try await page(from: first).response() }
         let body = ResponseBody { writer in
             var piece = first
             var isFirst = true
@@ -60,7 +67,8 @@ struct RecordListing: Sendable {
                 for record in piece.records {
                     if !isFirst { text.writeString(",") }
                     isFirst = false
-                    let view = try RecordView(record, for: role, withMetrics: withMetrics)
+                    var view = try RecordView(record, for: role, withMetrics: withMetrics)
+                    view.deviceName = piece.names[record.device]
                     text.writeBytes(try encoder.encode(view))
                     guard text.readableBytes >= Self.writtenBytes else { continue }
                     try await writer.write(text)
@@ -82,6 +90,24 @@ struct RecordListing: Sendable {
         }
         return Response(status: .ok, headers: [.contentType: WireNames.json, .cacheControl: "no-store"], body: body)
             .naming(missing: store.unreadableFiles(of: query.stream))
+    }
+
+    /// The page in memory, at most `pageBytes` of it.
+    private func page(from first: Piece) async throws -> RecordsView {
+        var (piece, page) = (first, RecordsView())
+        while true {
+            for record in piece.records {
+                var view = try RecordView(record, for: role, withMetrics: withMetrics)
+                view.deviceName = piece.names[record.device]
+                page.items.append(view)
+            }
+            if piece.isLast { break }
+            piece = try await self.piece(after: piece)
+        }
+        page.next = piece.position.map { PageCursor(device: device, before: $0).text }
+        let missing = store.unreadableFiles(of: query.stream)
+        page.missing = missing.isEmpty ? nil : missing
+        return page
     }
 
     /// The next items: at least one, unless the list or the budget ends before.
@@ -106,6 +132,7 @@ struct RecordListing: Sendable {
             piece.position = page.next
             piece.wanted = former.wanted - piece.records.count
         } while !piece.isLast && piece.records.isEmpty
+        piece.names = try await names(Set(piece.records.map(\.device)))
         return piece
     }
 }

@@ -1,35 +1,18 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import JSON
 import MetricCatalog
+import RecordStore
 import RecordViews
+import Registry
 import SwiftProtobuf
 import TelemetryBasics
 import WireModel
 
-/// The part of every record that does not depend on its body.
-struct RecordView: Encodable {
-    var device: String
-    var epoch: String
-    var number: UInt64
-    var module: String?
-    var application: String?
-    /// The device's wall clock.
-    var time: String
-    var receivedAt: String
-    var bootId: String?
-    var timeSinceBootMicroseconds: UInt64
-    var test: Bool?
-    var beacon: JSONValue?
-    var sample: JSONValue?
-    var event: EventView?
-    /// The sample's values as metrics of the catalog. Only if requested.
-    var metrics: [MetricView]?
-    /// The body in Base64, if this version does not know its kind or form.
-    var body: String?
-
+extension RecordView {
     /// - Parameter role: the viewer's role.
     init(_ record: StoredRecord, for role: PersonRole, withMetrics: Bool = false) throws {
+        self.init()
         let header = record.header
         device = record.device.description
         epoch = record.epoch.description
@@ -74,17 +57,9 @@ extension WireBeacon {
     }
 }
 
-struct EventView: Encodable {
-    var type: String
-    var name: String
-    var value: JSONValue
-    var valueType: String
-    var attributes: [String: JSONValue]
-    var session: String?
-    var succeeded: Bool?
-    var durationMicroseconds: UInt64?
-
+extension EventView {
     init(_ event: WireEvent) {
+        self.init()
         type = event.type.viewName
         name = event.name
         (value, valueType) = event.value.json
@@ -95,20 +70,26 @@ struct EventView: Encodable {
     }
 }
 
-/// One value of one metric in a sample, under the catalog's name.
-struct MetricView: Encodable {
-    var name: String
-    /// UCUM.
-    var unit: String
-    /// Empty if the metric has one series per device.
-    var attributes: MetricAttributes
-    var value: JSONValue
-
+extension MetricView {
     init(_ point: MetricPoint) {
+        self.init()
         name = point.definition.name
         unit = point.definition.unit
-        attributes = point.attributes
+        attributes = point.attributes.json
         value = .real(point.value)
+    }
+}
+
+extension MetricAttributes {
+    /// The attributes as views have them.
+    var json: [String: JSONValue] {
+        mapValues {
+            switch $0 {
+            case .text(let text): .text(text)
+            case .integer(let integer): .integer(integer)
+            case .boolean(let boolean): .boolean(boolean)
+            }
+        }
     }
 }
 

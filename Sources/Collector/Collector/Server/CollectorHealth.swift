@@ -1,5 +1,7 @@
-import CollectorStore
+import CollectorTunables
 import Logging
+import RecordStore
+import Registry
 import Synchronization
 import WireModel
 
@@ -32,8 +34,6 @@ package final class CollectorHealth: Sendable {
         }
     }
 
-    private static let interval = Duration.seconds(10)
-
     private let store: any RecordStore
     private let metadata: MetadataService
     private let lowBytes: UInt64
@@ -60,7 +60,7 @@ package final class CollectorHealth: Sendable {
     package func run(on clock: some Clock<Duration>) async {
         while !Task.isCancelled {
             await look()
-            try? await clock.sleep(for: Self.interval)
+            try? await clock.sleep(for: Tunables.Housekeeping.healthInterval)
         }
     }
 

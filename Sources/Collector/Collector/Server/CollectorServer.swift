@@ -1,12 +1,15 @@
-import CollectorStore
+import CollectorAPI
 import Console
 import FoundationEssentials
 import Hummingbird
 import HummingbirdCore
 import HummingbirdTLS
+import LogArchive
 import Logging
 import NIOCore
 import NIOSSL
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
@@ -71,7 +74,7 @@ package struct CollectorServer: Sendable {
         certificateExpiry: @escaping @Sendable () -> Double? = { nil },
         ownPin: @escaping @Sendable () -> Data? = { nil }, backupPin: @escaping @Sendable () -> Data? = { nil },
         ownRoot: @escaping @Sendable () -> Data? = { nil },
-        serverCertificates: @escaping @Sendable () -> ServerCertificates? = { nil },
+        serverCertificates: @escaping @Sendable () -> CertificatesView.Server? = { nil },
         retentionLimits: @escaping @Sendable () async -> RetentionLimits = { RetentionLimits() },
         logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
@@ -87,53 +90,38 @@ package struct CollectorServer: Sendable {
         let reader = BodyReader(
             batchLimit: BodyReader.Limit(bytes: settings.bodyBytes, inflatedBytes: settings.inflatedBytes),
             budget: settings.budget, metrics: telemetry.metrics)
-        let scans = RequestShares(settings.fleetScans)
         let router = CollectorRouter(
             metadata: metadata, certificates: certificates, identity: identity, metrics: telemetry.metrics,
             rate: RequestRate(perSecond: settings.deviceRequestsPerSecond, sharers: collectors),
             shares: RequestShares(settings.peopleRequests, perToken: settings.requestsPerToken),
             people: .shared, clock: clock)
-        EnrollmentRoutes(metadata: metadata, certificates: certificates, reader: reader, logger: logger).add(to: router)
-        IngestRoutes(store: store, metadata: metadata, reader: reader, logger: logger).add(to: router)
-        ProfileRoutes(metadata: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
-        ProfileRevisionRoutes(metadata: metadata, pins: pins, reader: reader, logger: logger).add(to: router)
-        DeviceRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        DoNotDisturbRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        AssignmentRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        OrganizationRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        TokenRoutes(
-            metadata: metadata, trust: EnrollmentTrust(own: ownPin, backup: backupPin, root: ownRoot), reader: reader,
-            logger: logger
-        ).add(to: router)
-        RetentionRoutes(metadata: metadata, store: store, reader: reader, logger: logger).add(to: router)
-        CapacityRoutes(store: store, rate: telemetry.metrics.ingestRate, limits: retentionLimits).add(to: router)
-        CertificateRoutes(
-            server: serverCertificates, backupPin: backupPin, devices: certificates
-        ).add(to: router)
-        AboutRoutes(metadata: metadata, health: health, began: clock()).add(to: router)
-        AuditRoutes(metadata: metadata).add(to: router)
-        CommandRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        DeviceJobRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        LogQuotaRoutes(metadata: metadata, reader: reader, logger: logger).add(to: router)
-        LogRoutes(archive: archive, metadata: metadata, streams: RequestShares(settings.logStreams), logger: logger)
-            .add(to: router)
-        let pages = RequestShares(settings.logStreams)
-        LogLineRoutes(archive: archive, metadata: metadata, pages: pages).add(to: router)
-        LogCountRoutes(archive: archive, metadata: metadata, pages: pages).add(to: router)
-        UploadRoutes(metadata: metadata, archive: archive, reader: reader, logger: logger).add(to: router)
-        NoticeRoutes(notices: notices, reader: reader, logger: logger).add(to: router)
-        QueryRoutes(store: store, metadata: metadata).add(to: router)
+        let shared = RouteContext(
+            store: store, metadata: metadata, archive: archive, notices: notices, reader: reader,
+            scans: RequestShares(settings.fleetScans), pages: RequestShares(settings.logStreams), logger: logger)
         fleetBalance = FleetBalanceKeeper(store: store, metadata: metadata, logger: logger, now: clock)
-        FleetBalanceRoutes(keeper: fleetBalance, metadata: metadata).add(to: router)
-        SeriesRoutes(store: store, metadata: metadata).add(to: router)
-        EventRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
-        FleetMetricRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
-        FleetSeriesRoutes(store: store, metadata: metadata, scans: scans).add(to: router)
-        HealthRoutes(health: health, hasConsole: console != nil).add(to: router)
-        MetricsRoutes(
-            registry: telemetry.registry, metadata: metadata, store: store, budget: settings.budget,
-            certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority, notices: notices
-        ).add(to: router)
+        let groups: [any RouteGroup] = [
+            EnrollmentRoutes(shared: shared, certificates: certificates), IngestRoutes(shared: shared),
+            ProfileRoutes(shared: shared, pins: pins), ProfileRevisionRoutes(shared: shared, pins: pins),
+            DeviceRoutes(shared: shared), DoNotDisturbRoutes(shared: shared), AssignmentRoutes(shared: shared),
+            OrganizationRoutes(shared: shared),
+            TokenRoutes(shared: shared, trust: EnrollmentTrust(own: ownPin, backup: backupPin, root: ownRoot)),
+            RetentionRoutes(shared: shared),
+            CapacityRoutes(shared: shared, rate: telemetry.metrics.ingestRate, limits: retentionLimits),
+            CertificateRoutes(
+                shared: shared, server: serverCertificates, backupPin: backupPin, devices: certificates),
+            AboutRoutes(shared: shared, health: health, began: clock()), AuditRoutes(shared: shared),
+            CommandRoutes(shared: shared), DeviceJobRoutes(shared: shared), LogQuotaRoutes(shared: shared),
+            LogRoutes(shared: shared, streams: RequestShares(settings.logStreams)), LogLineRoutes(shared: shared),
+            LogCountRoutes(shared: shared), UploadRoutes(shared: shared), NoticeRoutes(shared: shared),
+            QueryRoutes(shared: shared), FleetBalanceRoutes(shared: shared, keeper: fleetBalance),
+            SeriesRoutes(shared: shared), EventRoutes(shared: shared), FleetMetricRoutes(shared: shared),
+            FleetSeriesRoutes(shared: shared),
+            HealthRoutes(shared: shared, health: health, hasConsole: console != nil),
+            MetricsRoutes(
+                shared: shared, registry: telemetry.registry, budget: settings.budget,
+                certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority),
+        ]
+        for group in groups { group.add(to: router) }
         let api = router.responder()
         let telemetryOfConsole = RequestTelemetry(identity: identity, metrics: telemetry.metrics)
         responder = CollectorResponder(

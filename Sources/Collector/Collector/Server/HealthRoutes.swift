@@ -3,7 +3,8 @@ import WireModel
 
 /// The routes for supervisors and load balancers. They need no credential and say only whether the collector is
 /// healthy. The reason is in the log, because it names files.
-struct HealthRoutes: Sendable {
+struct HealthRoutes: RouteGroup {
+    let shared: RouteContext
     let health: CollectorHealth
     /// Whether the console's files were found.
     let hasConsole: Bool

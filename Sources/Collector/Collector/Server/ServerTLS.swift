@@ -1,9 +1,10 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import FoundationEssentials
 import Logging
 import NIOCertificateReloading
 import NIOSSL
+import Registry
 import ServiceLifecycle
 import Synchronization
 import TelemetryBasics
@@ -27,9 +28,9 @@ package final class ServerTLS: Service {
         let leaf = Mutex<WatchedCertificate?>(nil)
         let pin = Mutex<Data?>(nil)
         let root = Mutex<Data?>(nil)
-        let shown: Mutex<ServerCertificates>
+        let shown: Mutex<CertificatesView.Server>
 
-        init(_ files: TLSFiles) { shown = Mutex(ServerCertificates(files)) }
+        init(_ files: TLSFiles) { shown = Mutex(CertificatesView.Server(files)) }
     }
 
     /// - Throws: `invalidConfiguration` if a file is unreadable, or key and certificate do not match.
@@ -50,7 +51,7 @@ package final class ServerTLS: Service {
                     expires: Int64(leaf.notValidAfter.timeIntervalSince1970) * 1_000_000)
                 current.leaf.withLock { $0 = watched }
                 current.shown.withLock {
-                    $0.chain = change.currentX509CertificateChain.map(CertificateFacts.init)
+                    $0.chain = change.currentX509CertificateChain.map(CertificateView.init)
                     $0.failure = nil
                 }
                 // A key that cannot be encoded is one that no device could have checked.
@@ -93,7 +94,7 @@ package final class ServerTLS: Service {
     package var watched: WatchedCertificate? { current.leaf.withLock { $0 } }
 
     /// The certificates for people who look at them.
-    package var certificates: ServerCertificates { current.shown.withLock { $0 } }
+    package var certificates: CertificatesView.Server { current.shown.withLock { $0 } }
 
     /// The pin of the key in use: SHA-256 of its subject public key info.
     package var pin: Data? { current.pin.withLock { $0 } }
@@ -137,8 +138,10 @@ package struct TLSFiles: Equatable, Sendable {
         do { _ = try NIOSSLContext(configuration: configuration) } catch {
             throw CollectorError(
                 .invalidConfiguration,
-                "--tls-key \(key) is not the key of --tls-certificate \(certificate). Give the certificate that was issued for this key first in "
-                    + "its file, or the key that belongs to it.", cause: error)
+                """
+                --tls-key \(key) is not the key of --tls-certificate \(certificate). Give the certificate that was \
+                issued for this key first in its file, or the key that belongs to it.
+                """, cause: error)
         }
         var authorities: [NIOSSLCertificate] = []
         for (flag, file) in [("--client-ca", clientCA), ("--device-ca-certificate", deviceCA)] {
@@ -179,7 +182,10 @@ package struct TLSFiles: Equatable, Sendable {
         do { return try body() } catch {
             throw CollectorError(
                 .invalidConfiguration,
-                "\(flag) \(path) cannot be used: \(FileFault(path).words(otherwise: Self.content)). Give a readable PEM file.",
+                """
+                \(flag) \(path) cannot be used: \(FileFault(path).words(otherwise: Self.content)). Give a readable PEM \
+                file.
+                """,
                 cause: error)
         }
     }

@@ -1,7 +1,7 @@
-import CollectorStore
 import CoreMetrics
 import HTTPTypes
 import Metrics
+import RecordStore
 import Synchronization
 import WireModel
 
@@ -26,7 +26,10 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_ingest_parts_total", "Answered parts of batches, by stream and outcome."),
         PrometheusFamily(
             "ws1_ingest_records_total",
-            "Records that marks passed, by stream and fate: stored, rejected, dropped (by the device), lost (never received)."
+            """
+            Records that marks passed, by stream and fate: stored, rejected, dropped (by the device), lost (never \
+            received).
+            """
         ),
         PrometheusFamily("ws1_ingest_bodies", "Request bodies in memory."),
         PrometheusFamily(
@@ -54,13 +57,17 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_devices", "Devices without test devices, by reporting state."),
         PrometheusFamily(
             "ws1_log_bytes",
-            "Bytes of stored log text, by organization and application. `other` sums an organization's smaller applications."
+            """
+            Bytes of stored log text, by organization and application. `other` sums an organization's smaller \
+            applications.
+            """
         ),
         PrometheusFamily("ws1_log_quota_bytes", "Bytes of log text that an application may have."),
         PrometheusFamily("ws1_notices", "Open notices, by code."),
         PrometheusFamily("ws1_tls_certificate_expiry_timestamp_seconds", "When the server's certificate expires."),
         PrometheusFamily(
-            "ws1_device_ca_expiry_timestamp_seconds", "When the first of the device certificates' authorities expires."),
+            "ws1_device_ca_expiry_timestamp_seconds",
+            "When the first of the device certificates' authorities expires."),
         PrometheusFamily("process_cpu_seconds_total", "Processor time of this process."),
         PrometheusFamily("process_resident_memory_bytes", "Resident memory of this process."),
         PrometheusFamily("process_open_fds", "Open file descriptors."),

@@ -1,20 +1,21 @@
-import CollectorStore
+import CollectorAPI
 import Foundation
 import Hummingbird
+import LogArchive
 import NIOCore
+import RecordStore
+import Registry
 import WireModel
 
 /// `/metrics` for Prometheus: counters since the start, and present values. They describe the whole collector, so only
 /// people of all organizations may read them.
-struct MetricsRoutes: Sendable {
+struct MetricsRoutes: RouteGroup {
+    let shared: RouteContext
     let registry: PrometheusRegistry
-    let metadata: MetadataService
-    let store: any RecordStore
     let budget: IngestBudget
     /// When the server's certificate ends, in seconds since 1970.
     let certificateExpiry: @Sendable () -> Double?
     let deviceAuthority: DeviceAuthority?
-    let notices: NoticeService
 
     func add(to router: CollectorRouter) { router.people(.viewer).get("/metrics", use: metrics) }
 

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import TelemetryBasics
@@ -105,10 +106,12 @@ extension ChartTable {
         return [["Chart", tables.first?.rowsName ?? "Time"] + heads] + rows
     }
 
-    /// The beginnings of the buckets of an answer with `from`, `stepSeconds` and `buckets`.
-    static func times(of answer: JSONValue, count: Int) -> [Row] {
-        let begin = answer["from"].text.flatMap { Timestamp.parse($0) } ?? 0
-        let step = (answer["stepSeconds"].integer ?? 1) * 1_000_000
+    /// The beginnings of buckets.
+    /// - Parameters:
+    ///   - from: as in an answer of the API.
+    ///   - step: seconds.
+    static func times(from: String, step: Int64?, count: Int) -> [Row] {
+        let (begin, step) = (Timestamp.parse(from) ?? 0, (step ?? 1) * 1_000_000)
         return (0..<count).map { .time(begin + Int64($0) * step) }
     }
 
@@ -120,9 +123,4 @@ extension ChartTable {
         }
         return sets.map { set in keys.compactMap { set[$0] }.joined(separator: " ") }
     }
-}
-
-extension JSONValue {
-    /// A list of numbers with gaps.
-    var numbers: [Double?] { items.map(\.number) }
 }

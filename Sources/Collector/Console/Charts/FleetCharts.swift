@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// Charts of a metric over the fleet. Pure.
@@ -13,28 +14,21 @@ enum FleetCharts {
         var leftOut: Int
     }
 
-    private static let percentiles = [
-        ("p50", "Median"), ("p5", "5 %"), ("p25", "25 %"), ("p75", "75 %"), ("p95", "95 %"),
-    ]
-
     /// - Parameters:
-    ///   - answer: of `/metrics/series`.
     ///   - statistic: the member and the name of what is compared, if there are groups of devices.
-    static func overTime(_ answer: JSONValue, statistic: (name: String, label: String)) -> Charts {
-        let series = answer["series"].items
+    static func overTime(_ answer: FleetSeriesView, statistic: (name: String, label: String)) -> Charts {
+        let series = answer.series
         var sets: [[String: String]] = []
-        for set in series.map(attributes) where !sets.contains(set) { sets.append(set) }
+        for set in series.map({ texts(of: $0.attributes) }) where !sets.contains(set) { sets.append(set) }
         let size = { (set: [String: String]) in
-            series.filter { attributes($0) == set }.flatMap { $0["devices"].numbers }.reduce(0) { $0 + ($1 ?? 0) }
+            series.filter { texts(of: $0.attributes) == set }.flatMap(\.devices).reduce(0) { $0 + Double($1) }
         }
         let chosen = largest(sets, by: size)
-        let metric = answer["metric"].text ?? ""
-        let unit = MetricCharts.unit(
-            answer["unit"].text ?? "", of: metric, aggregate: answer["aggregate"].text ?? "")
-        let rows = ChartTable.times(of: answer, count: Int(answer["buckets"].integer ?? 0))
-        let isGrouped = answer["by"].text != nil
-        let tables = zip(chosen, titles(chosen, metric)).enumerated().map { index, set in
-            let own = series.filter { attributes($0) == set.0 }
+        let unit = MetricCharts.unit(answer.unit ?? "", of: answer.metric, aggregate: answer.aggregate ?? "")
+        let rows = ChartTable.times(from: answer.from, step: answer.stepSeconds, count: answer.buckets)
+        let isGrouped = answer.by != nil
+        let tables = zip(chosen, titles(chosen, answer.metric)).enumerated().map { index, set in
+            let own = series.filter { texts(of: $0.attributes) == set.0 }
             return ChartTable(
                 id: "over-time-\(index)", title: set.1,
                 caption: isGrouped ? "\(statistic.label) of the devices' values" : "Percentiles of the devices' values",
@@ -45,53 +39,57 @@ enum FleetCharts {
         return Charts(tables: tables, sets: chosen, leftOut: sets.count - chosen.count)
     }
 
-    private static func percentileColumns(_ series: JSONValue, _ unit: String) -> [ChartTable.Column] {
-        percentiles.map { ChartTable.Column(name: $1, unit: unit, values: series[$0].numbers) }
-            + [("min", "Least"), ("max", "Greatest"), ("mean", "Mean")].map {
-                ChartTable.Column(name: $1, unit: unit, values: series[$0].numbers, isDrawn: false)
-            } + [ChartTable.Column(name: "Devices", values: series["devices"].numbers, isDrawn: false)]
+    private static func percentileColumns(_ series: FleetSeriesView.Series, _ unit: String) -> [ChartTable.Column] {
+        let drawn = [
+            ("Median", series.p50), ("5 %", series.p5), ("25 %", series.p25), ("75 %", series.p75),
+            ("95 %", series.p95),
+        ]
+        let listed = [("Least", series.min), ("Greatest", series.max), ("Mean", series.mean)]
+        return drawn.map { ChartTable.Column(name: $0, unit: unit, values: $1) }
+            + listed.map { ChartTable.Column(name: $0, unit: unit, values: $1, isDrawn: false) }
+            + [ChartTable.Column(name: "Devices", values: series.devices.map(Double.init), isDrawn: false)]
     }
 
     private static func groups(
-        _ series: [JSONValue], _ statistic: (name: String, label: String), _ unit: String
+        _ series: [FleetSeriesView.Series], _ statistic: (name: String, label: String), _ unit: String
     ) -> [ChartTable.Column] {
-        let named = series.map { one -> (name: String, series: JSONValue) in
-            let group = one["group"].text ?? ""
-            return (one["other"].isTrue ? "all others" : group.isEmpty ? "not reported" : group, one)
+        let named = series.map { one -> (name: String, series: FleetSeriesView.Series) in
+            let group = one.group ?? ""
+            return (one.other == true ? "all others" : group.isEmpty ? "not reported" : group, one)
         }
         let isOfDevices = statistic.name == "devices"
         let columns = named.map {
             ChartTable.Column(
-                name: $0.name, unit: isOfDevices ? "1" : unit, values: $0.series[statistic.name].numbers,
-                color: $0.series["other"].isTrue ? "grey" : nil)
+                name: $0.name, unit: isOfDevices ? "1" : unit, values: $0.series.values(of: statistic.name),
+                color: $0.series.other == true ? "grey" : nil)
         }
         if isOfDevices { return columns }
         return columns
             + named.map {
-                ChartTable.Column(name: "\($0.name): devices", values: $0.series["devices"].numbers, isDrawn: false)
+                ChartTable.Column(
+                    name: "\($0.name): devices", values: $0.series.devices.map(Double.init), isDrawn: false)
             }
     }
 
     // MARK: Distributions
 
-    /// - Parameters:
-    ///   - answer: of `/metrics/distribution`.
-    ///   - address: the list of the devices with values of a set from one number to another, both included.
+    /// - Parameter address: the list of the devices with values of a set from one number to another, both included.
     static func distributions(
-        _ answer: JSONValue, address: ([String: String], Double, Double) -> String
+        _ answer: DistributionView, address: ([String: String], Double, Double) -> String
     ) -> Charts {
-        let entries = answer["distributions"].items
-        let sets = entries.map(attributes)
-        let chosen = largest(sets) { set in entries.first { attributes($0) == set }?["count"].number ?? 0 }
-        let metric = answer["metric"].text ?? ""
+        let entries = answer.distributions
+        let sets = answer.sets
+        let chosen = largest(sets) { set in
+            entries.first { texts(of: $0.attributes) == set }.map { Double($0.count) } ?? 0
+        }
         let unit = unit(of: answer)
-        let tables = zip(chosen, titles(chosen, metric)).enumerated().map { index, set in
-            let bars = entries.first { attributes($0) == set.0 }?["histogram"].items ?? []
+        let tables = zip(chosen, titles(chosen, answer.metric)).enumerated().map { index, set in
+            let bars = entries.first { texts(of: $0.attributes) == set.0 }?.histogram ?? []
             return ChartTable(
                 id: "distribution-\(index)", title: set.1, caption: "Devices by their newest value", style: .bar,
                 rowsName: "Value",
                 rows: bars.enumerated().map { index, bar in
-                    let (from, to) = (bar["from"].number ?? 0, bar["to"].number ?? 0)
+                    let (from, to) = (bar.from, bar.to)
                     let isLast = index == bars.count - 1
                     return .label(
                         from == to
@@ -101,34 +99,34 @@ enum FleetCharts {
                         address: address(set.0, from, isLast ? to : to.nextDown))
                 },
                 columns: bars.isEmpty
-                    ? [] : [ChartTable.Column(name: "Devices", values: bars.map { $0["count"].number })])
+                    ? [] : [ChartTable.Column(name: "Devices", values: bars.map { Double($0.count) })])
         }
         return Charts(tables: tables, sets: chosen, leftOut: sets.count - chosen.count)
     }
 
     /// All bars of all sets, for a file.
-    static func rows(_ answer: JSONValue) -> [[String]] {
+    static func rows(_ answer: DistributionView) -> [[String]] {
         [["Attributes", "From", "To", "Unit", "Devices"]]
-            + answer["distributions"].items.flatMap { entry in
-                let names = attributes(entry).sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }
-                return entry["histogram"].items.map { bar in
-                    let numbers = ["from", "to", "count"].map { bar[$0].number.map(DisplayText.plain) ?? "" }
-                    return [
-                        names.joined(separator: " "), numbers[0], numbers[1], answer["unit"].text ?? "", numbers[2],
+            + answer.distributions.flatMap { entry in
+                let names = texts(of: entry.attributes).sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }
+                return entry.histogram.map { bar in
+                    [
+                        names.joined(separator: " "), DisplayText.plain(bar.from), DisplayText.plain(bar.to),
+                        answer.unit ?? "", "\(bar.count)",
                     ]
                 }
             }
     }
 
     /// The unit of newest values. A counter's is the number that the device sent, no rate.
-    static func unit(of answer: JSONValue) -> String {
-        MetricCharts.unit(answer["unit"].text ?? "", of: answer["metric"].text ?? "", aggregate: "last")
+    static func unit(of answer: DistributionView) -> String {
+        MetricCharts.unit(answer.unit ?? "", of: answer.metric, aggregate: "last")
     }
 
     // MARK: Attributes
 
-    static func attributes(_ series: JSONValue) -> [String: String] {
-        series["attributes"].members.compactMapValues { value in
+    static func texts(of attributes: [String: JSONValue]) -> [String: String] {
+        attributes.compactMapValues { value in
             value.text ?? value.integer.map { "\($0)" } ?? (value == .boolean(true) ? "true" : "false")
         }
     }
@@ -152,4 +150,26 @@ enum FleetCharts {
     private static func titles(_ sets: [[String: String]], _ metric: String) -> [String] {
         ChartTable.names(of: sets).map { $0.isEmpty ? metric : $0 }
     }
+}
+
+extension FleetSeriesView.Series {
+    /// - Parameter statistic: a name of `ExploreQuery.statistics`.
+    fileprivate func values(of statistic: String) -> [Double?] {
+        switch statistic {
+        case "p5": p5
+        case "p25": p25
+        case "p50": p50
+        case "p75": p75
+        case "p95": p95
+        case "min": min
+        case "max": max
+        case "mean": mean
+        default: devices.map(Double.init)
+        }
+    }
+}
+
+extension DistributionView {
+    /// The attributes of each distribution.
+    var sets: [[String: String]] { distributions.map { FleetCharts.texts(of: $0.attributes) } }
 }

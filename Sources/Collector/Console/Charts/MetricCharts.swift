@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// Charts of a device's series. Pure.
@@ -26,12 +27,11 @@ struct MetricCharts {
     }
 
     /// - Parameters:
-    ///   - answer: of `/samples/series`.
     ///   - aggregate: which of its aggregates; `nil` for `rate` of counters and `mean` of others.
-    static func chart(_ group: Group, of answer: JSONValue, aggregate: String? = nil) -> ChartTable {
-        var lines = answer["series"].items.filter { series in
-            group.metrics.contains(series["metric"].text ?? "")
-                && !(group.rest.map { series["attributes"][$0.attribute].text == $0.value } ?? false)
+    static func chart(_ group: Group, of answer: SeriesView, aggregate: String? = nil) -> ChartTable {
+        var lines = answer.series.filter { series in
+            group.metrics.contains(series.metric)
+                && !(group.rest.map { series.attributes[$0.attribute]?.text == $0.value } ?? false)
         }.map { Line($0, aggregate) }
         let found = lines.count
         if found > ChartTable.maximumLines {
@@ -42,7 +42,7 @@ struct MetricCharts {
         return ChartTable(
             id: group.id, title: group.title, caption: "\(group.title): \(group.metrics.joined(separator: ", "))",
             style: group.isStacked ? .stacked : .line,
-            rows: ChartTable.times(of: answer, count: Int(answer["buckets"].integer ?? 0)),
+            rows: ChartTable.times(from: answer.from, step: answer.stepSeconds, count: answer.buckets),
             columns: zip(names(of: lines), lines).map { ChartTable.Column(name: $0, unit: $1.unit, values: $1.values) },
             leftOut: found - lines.count)
     }
@@ -66,14 +66,14 @@ struct MetricCharts {
         /// The size, by which large series are distinguished from small ones.
         let size: Double
 
-        init(_ series: JSONValue, _ aggregate: String?) {
-            metric = series["metric"].text ?? ""
-            let isCounter = ["delta-counter", "cumulative-counter"].contains(series["kind"].text)
+        init(_ series: SeriesView.Series, _ aggregate: String?) {
+            metric = series.metric
+            let isCounter = ["delta-counter", "cumulative-counter"].contains(series.kind)
             let aggregate = aggregate ?? (isCounter ? "rate" : "mean")
-            unit = MetricCharts.unit(series["unit"].text ?? "", of: metric, aggregate: aggregate)
-            attributes = FleetCharts.attributes(series).merging(
-                ["application": series["application"].text ?? ""]) { own, _ in own }
-            values = series["values"][aggregate].numbers
+            unit = MetricCharts.unit(series.unit, of: metric, aggregate: aggregate)
+            attributes = FleetCharts.texts(of: series.attributes).merging(
+                ["application": series.application ?? ""]) { own, _ in own }
+            values = series.values[aggregate] ?? []
             size = values.compactMap { $0.map(abs) }.reduce(0, +)
         }
     }

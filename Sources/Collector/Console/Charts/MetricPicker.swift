@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// The metrics that a person can choose from, by module.
@@ -23,9 +24,9 @@ struct MetricPicker {
     private static let devicesLookedAt = "50"
 
     /// The metrics of the modules that a device samples.
-    static func ofDevice(_ device: JSONValue, _ api: APIClient) async throws -> MetricPicker {
+    static func ofDevice(_ device: DeviceView, _ api: APIClient) async throws -> MetricPicker {
         let catalog = try await catalog(api)
-        let names = device["beacon"]["modules"].items.compactMap(\.text)
+        let names = device.modules
         var picker = MetricPicker(
             modules: names.map { name in catalog.first { $0.name == name } ?? Module(name: name, metrics: []) })
         if picker.modules.contains(where: \.metrics.isEmpty) {
@@ -40,9 +41,7 @@ struct MetricPicker {
         let catalog = try await catalog(api)
         var query: FormFields = [("sort", "-lastSeen"), ("limit", devicesLookedAt)]
         if withTest { query.add("test", "true") }
-        let devices = try await api.get("/api/v1/devices", query).pageItems.filter { device in
-            device["beacon"]["modules"].items.compactMap(\.text).contains("custom")
-        }
+        let devices = try await api.call(.listDevices, query).items.filter { $0.modules.contains("custom") }
         var found: [String: Set<String>] = [:]
         for device in devices.prefix(Self.devices) {
             found.merge(try await ownMetrics(of: device, api)) { $0.union($1) }
@@ -60,27 +59,26 @@ struct MetricPicker {
 
     private static func catalog(_ api: APIClient) async throws -> [Module] {
         var modules: [Module] = []
-        for item in try await api.get("/api/v1/metrics-catalog").pageItems {
-            let metric = Metric(name: item["metric"].text ?? "", description: item["description"].text ?? "")
-            let name = item["module"].text ?? ""
-            if let index = modules.firstIndex(where: { $0.name == name }) {
+        for item in try await api.call(.getMetricsCatalog).items {
+            let metric = Metric(name: item.metric, description: item.description)
+            if let index = modules.firstIndex(where: { $0.name == item.module }) {
                 modules[index].metrics.append(metric)
             } else {
-                modules.append(Module(name: name, metrics: [metric]))
+                modules.append(Module(name: item.module, metrics: [metric]))
             }
         }
         return modules
     }
 
-    private static func ownMetrics(of device: JSONValue, _ api: APIClient) async throws -> [String: Set<String>] {
+    private static func ownMetrics(of device: DeviceView, _ api: APIClient) async throws -> [String: Set<String>] {
         var query: FormFields = [("limit", samples)]
-        if device["test"].isTrue { query.add("test", "true") }
+        if device.test { query.add("test", "true") }
         var found: [String: Set<String>] = [:]
         // A device may be deleted while the page looks.
-        let page = try await api.find("/api/v1/devices/\(device["id"].text ?? "")/samples", query) ?? .null
-        for sample in page.pageItems {
-            let names = sample["sample"]["measurements"].items.compactMap { $0["name"].text }
-            found[sample["module"].text ?? "", default: []].formUnion(names)
+        let page = try await api.find(.listSamples(device.id), query)
+        for record in page?.items ?? [] {
+            let names = (record.sample ?? .null)["measurements"].items.compactMap { $0["name"].text }
+            found[record.module ?? "", default: []].formUnion(names)
         }
         return found
     }
@@ -90,4 +88,9 @@ struct MetricPicker {
             Module(name: $0, metrics: $1.sorted().map { Metric(name: $0) }, isOwn: true)
         }
     }
+}
+
+extension DeviceView {
+    /// The modules that the device samples, as its last beacon names them.
+    fileprivate var modules: [String] { (beacon ?? .null)["modules"].items.compactMap(\.text) }
 }

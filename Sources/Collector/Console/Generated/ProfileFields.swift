@@ -3,70 +3,233 @@
 extension ProfileField {
     /// The fields of a profile, in the schema's order.
     static let all: [ProfileField] = [
-        ProfileField("sampling", .object([
-            ProfileField("modules", .choices(["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"], emptyDecides: true), "The modules that are sampled. Empty means none; absent, the device decides. A device reports a finding for a module that it does not offer."),
-            ProfileField("sampleSeconds", .number(isWhole: false, 1, 86400), "Seconds between two samples. Absent: the device's, else 60."),
-            ProfileField("transmitSeconds", .number(isWhole: false, 1, 86400), "Seconds between two transmits. Absent: the device's, else 300."),
-            ProfileField("overrides", .rows([
-                ProfileField("module", .text(maximumLength: nil), "The module's name."),
-                ProfileField("sampleSeconds", .number(isWhole: false, 1, 86400), "Seconds between two of its samples."),
-                ProfileField("transmitSeconds", .number(isWhole: false, 1, 86400), "Seconds between two transmits of its samples."),
-            ]), "Other intervals for single built-in modules, or for custom as a whole. One for each module."),
-        ]), "What is sampled, and how often it is sent."),
-        ProfileField("analytics", .object([
-            ProfileField("enabled", .boolean, "Whether events are recorded. They need the module analytics, too. Absent: true."),
-            ProfileField("holdSeconds", .number(isWhole: true, 0, 259200), "Seconds an event is held before it is sent. Absent: the device's, else 7,200."),
-        ]), "Events of programs."),
-        ProfileField("logging", .object([
-            ProfileField("enabled", .boolean, "Whether logs are kept and sent. Absent: true."),
-            ProfileField("level", .choice(["error", "warning", "information", "verbose"]), "The least severe level that is kept, beside the verbose ring. Absent: information."),
-            ProfileField("wifiOnly", .boolean, "Whether logs go over Wi-Fi or wired networks only. Absent: false."),
-            ProfileField("scrubValues", .texts(emptyDecides: false), "Texts that are replaced in every line before it is written."),
-            ProfileField("scrubPatterns", .texts(emptyDecides: false), "Regular expressions whose matches are replaced too. Without back references and look-around."),
-        ]), "The device's log, which people can ask for."),
-        ProfileField("privacy", .map(["device-name", "user", "ssid", "bssid", "mac", "ip-address", "position", "event", "custom", "path", "detail"], ["send", "hash", "coarsen", "drop"]), "What the device does with the fields of a privacy class. The stricter of this and the device's own setting applies."),
-        ProfileField("transmission", .rows([
-            ProfileField("data", .choice(["status", "event", "sample", "log"]), "The class of data."),
-            ProfileField("networks", .choices(["unknown", "offline", "ethernet", "wifi", "cellular", "loopback", "tunnel", "other"], emptyDecides: false), "Only over these. Empty means any."),
-            ProfileField("ssids", .texts(emptyDecides: false), "Over Wi-Fi, only these networks. Empty means any. Other classes of networks are not affected. A device that does not know the name of its network does not send."),
-            ProfileField("metered", .boolean, "false: not on metered networks."),
-            ProfileField("roaming", .boolean, "false: not while roaming."),
-            ProfileField("minimumBattery", .number(isWhole: true, 0, 10000), "The least charge, in ten-thousandths: 2500 is 25 %."),
-            ProfileField("externalPower", .boolean, "true: only with external power."),
-        ]), "Rules that say when one class of data may be sent. All rules of a class must agree; what may not go waits on the device."),
-        ProfileField("beaconSeconds", .number(isWhole: true, 60, 86400), "Seconds between two beacons. Absent: the device's."),
-        ProfileField("compliance", .rows([
-            ProfileField("id", .text(maximumLength: 64), "The name of the rule in reports."),
-            ProfileField("subject", .choice(["application-version", "operating-system-version"]), "What is compared. The first gives the verdict on the application, the second that on the device."),
-            ProfileField("operator", .choice(["<", "<=", "=", "!=", ">=", ">"]), "How the device's version must compare with the rule's."),
-            ProfileField("version", .text(maximumLength: 64), "The version, such as 12.4."),
-            ProfileField("action", .text(maximumLength: 255), "A text for people, reported with the result. Nothing executes it."),
-            ProfileField("consequence", .choice(["report", "block", "wipe"]), "What follows where the rule is broken. report, or absent: only the report. block: the device also tells the program that embeds the library. wipe: the collector also issues a wipe, once per incident."),
-        ]), "Rules that a compliant device follows."),
-        ProfileField("geofences", .rows([
-            ProfileField("id", .text(maximumLength: 64), "The name of the area."),
-            ProfileField("latitude", .number(isWhole: false, -90, 90), "Of its centre, in degrees."),
-            ProfileField("longitude", .number(isWhole: false, -180, 180), "Of its centre, in degrees."),
-            ProfileField("radiusMeters", .number(isWhole: false, 1, 20000000), "In metres."),
-        ]), "Areas of interest. No device watches them yet; each reports that as a finding."),
-        ProfileField("offlineTimeAllowedSeconds", .number(isWhole: true, 0, 31622400), "Seconds without the collector until the library tells its program; also how long certificate pins may fail. Absent: the device's, else never."),
-        ProfileField("doNotDisturbAllowed", .boolean, "Whether do-not-disturb may be switched on, on the device and by people. Absent: false."),
-        ProfileField("certificatePins", .texts(emptyDecides: false), "The keys that devices accept of the collector; none means any key of a trusted certificate. Wrong pins would cut devices off, so there must be the key in use, and should be a backup key."),
-        ProfileField("certificateAuthorities", .texts(emptyDecides: false), "Root certificates that devices trust for the collector beside those of their system and of their enrollment, such as a private one. To change an authority, name both until the collector has its new certificate. A device that an authority's removal would cut off keeps the former ones and says so."),
-        ProfileField("customPayload", .text(maximumLength: 262144), "Any text for the program on the device, which reads it whole or by key."),
-        ProfileField("telemetryDisabled", .boolean, "Whether nothing is sampled or recorded, and only commands are answered. Absent: false."),
-        ProfileField("test", .boolean, "Whether all records are test data, and with them the device and its logs. Absent: false."),
-        ProfileField("budgets", .object([
-            ProfileField("sentBytesPerDay", .number(isWhole: true, 0, nil), "Compressed bytes sent in a day. 0: no budget. Absent: the device's, else none."),
-            ProfileField("writtenBytesPerDay", .number(isWhole: true, 0, nil), "Bytes written to disk in a day. 0: no budget. Absent: the device's, else none."),
-            ProfileField("cpuShare", .number(isWhole: true, 0, 10000000), "Ten-thousandths of one processor core: 100 is 1 %. 0: no budget. Absent: the device's, else none."),
-        ]), "What the agent or library may cost in a day. It keeps a budget by sampling and sending less often."),
-        ProfileField("detection", .object([
-            ProfileField("detectors", .texts(emptyDecides: true), "The library's detectors that run, by name. An empty list means none; absent, the device decides."),
-            ProfileField("systemPaths", .texts(emptyDecides: false), "Absolute paths that only root may own or write, in place of the library's list. Empty means that list."),
-            ProfileField("kernelModules", .texts(emptyDecides: false), "The only kernel modules that may be loaded. Empty means any."),
-            ProfileField("unsignedKernelModules", .texts(emptyDecides: false), "Kernel modules that may be unsigned or forced."),
-            ProfileField("consequence", .choice(["report", "block", "wipe"]), "What follows where the device is compromised, as of a compliance rule."),
-        ]), "What the detectors of compromise look for, and what follows where one finds it."),
+        ProfileField(
+            "sampling",
+            .object([
+                ProfileField(
+                    "modules",
+                    .choices(
+                        ["system", "analytics", "networkData", "networkAdapter", "wlan2", "gps", "custom"],
+                        emptyDecides: true),
+                    """
+                    The modules that are sampled. Empty means none; absent, the device decides. A \
+                    device reports a finding for a module that it does not offer.
+                    """),
+                ProfileField(
+                    "sampleSeconds", .number(isWhole: false, 1, 86400),
+                    "Seconds between two samples. Absent: the device's, else 60."),
+                ProfileField(
+                    "transmitSeconds", .number(isWhole: false, 1, 86400),
+                    "Seconds between two transmits. Absent: the device's, else 300."),
+                ProfileField(
+                    "overrides",
+                    .rows([
+                        ProfileField("module", .text(maximumLength: nil), "The module's name."),
+                        ProfileField(
+                            "sampleSeconds", .number(isWhole: false, 1, 86400), "Seconds between two of its samples."),
+                        ProfileField(
+                            "transmitSeconds", .number(isWhole: false, 1, 86400),
+                            "Seconds between two transmits of its samples."),
+                    ]),
+                    """
+                    Other intervals for single built-in modules, or for custom as a whole. One for \
+                    each module.
+                    """),
+            ]), "What is sampled, and how often it is sent."),
+        ProfileField(
+            "analytics",
+            .object([
+                ProfileField(
+                    "enabled", .boolean,
+                    """
+                    Whether events are recorded. They need the module analytics, too. Absent: true.
+                    """),
+                ProfileField(
+                    "holdSeconds", .number(isWhole: true, 0, 259200),
+                    "Seconds an event is held before it is sent. Absent: the device's, else 7,200."),
+            ]), "Events of programs."),
+        ProfileField(
+            "logging",
+            .object([
+                ProfileField("enabled", .boolean, "Whether logs are kept and sent. Absent: true."),
+                ProfileField(
+                    "level", .choice(["error", "warning", "information", "verbose"]),
+                    """
+                    The least severe level that is kept, beside the verbose ring. Absent: \
+                    information.
+                    """),
+                ProfileField("wifiOnly", .boolean, "Whether logs go over Wi-Fi or wired networks only. Absent: false."),
+                ProfileField(
+                    "scrubValues", .texts(emptyDecides: false),
+                    "Texts that are replaced in every line before it is written."),
+                ProfileField(
+                    "scrubPatterns", .texts(emptyDecides: false),
+                    """
+                    Regular expressions whose matches are replaced too. Without back references and \
+                    look-around.
+                    """),
+            ]), "The device's log, which people can ask for."),
+        ProfileField(
+            "privacy",
+            .map(
+                [
+                    "device-name", "user", "ssid", "bssid", "mac", "ip-address", "position", "event", "custom", "path",
+                    "detail",
+                ], ["send", "hash", "coarsen", "drop"]),
+            """
+            What the device does with the fields of a privacy class. The stricter of this \
+            and the device's own setting applies.
+            """),
+        ProfileField(
+            "transmission",
+            .rows([
+                ProfileField("data", .choice(["status", "event", "sample", "log"]), "The class of data."),
+                ProfileField(
+                    "networks",
+                    .choices(
+                        ["unknown", "offline", "ethernet", "wifi", "cellular", "loopback", "tunnel", "other"],
+                        emptyDecides: false), "Only over these. Empty means any."),
+                ProfileField(
+                    "ssids", .texts(emptyDecides: false),
+                    """
+                    Over Wi-Fi, only these networks. Empty means any. Other classes of networks are \
+                    not affected. A device that does not know the name of its network does not send.
+                    """),
+                ProfileField("metered", .boolean, "false: not on metered networks."),
+                ProfileField("roaming", .boolean, "false: not while roaming."),
+                ProfileField(
+                    "minimumBattery", .number(isWhole: true, 0, 10000),
+                    "The least charge, in ten-thousandths: 2500 is 25 %."),
+                ProfileField("externalPower", .boolean, "true: only with external power."),
+            ]),
+            """
+            Rules that say when one class of data may be sent. All rules of a class must \
+            agree; what may not go waits on the device.
+            """),
+        ProfileField(
+            "beaconSeconds", .number(isWhole: true, 60, 86400), "Seconds between two beacons. Absent: the device's."),
+        ProfileField(
+            "compliance",
+            .rows([
+                ProfileField("id", .text(maximumLength: 64), "The name of the rule in reports."),
+                ProfileField(
+                    "subject", .choice(["application-version", "operating-system-version"]),
+                    """
+                    What is compared. The first gives the verdict on the application, the second \
+                    that on the device.
+                    """),
+                ProfileField(
+                    "operator", .choice(["<", "<=", "=", "!=", ">=", ">"]),
+                    "How the device's version must compare with the rule's."),
+                ProfileField("version", .text(maximumLength: 64), "The version, such as 12.4."),
+                ProfileField(
+                    "action", .text(maximumLength: 255),
+                    "A text for people, reported with the result. Nothing executes it."),
+                ProfileField(
+                    "consequence", .choice(["report", "block", "wipe"]),
+                    """
+                    What follows where the rule is broken. report, or absent: only the report. \
+                    block: the device also tells the program that embeds the library. wipe: the \
+                    collector also issues a wipe, once per incident.
+                    """),
+            ]), "Rules that a compliant device follows."),
+        ProfileField(
+            "geofences",
+            .rows([
+                ProfileField("id", .text(maximumLength: 64), "The name of the area."),
+                ProfileField("latitude", .number(isWhole: false, -90, 90), "Of its centre, in degrees."),
+                ProfileField("longitude", .number(isWhole: false, -180, 180), "Of its centre, in degrees."),
+                ProfileField("radiusMeters", .number(isWhole: false, 1, 20000000), "In metres."),
+            ]), "Areas of interest. No device watches them yet; each reports that as a finding."),
+        ProfileField(
+            "offlineTimeAllowedSeconds", .number(isWhole: true, 0, 31622400),
+            """
+            Seconds without the collector until the library tells its program; also how long \
+            certificate pins may fail. Absent: the device's, else never.
+            """),
+        ProfileField(
+            "doNotDisturbAllowed", .boolean,
+            """
+            Whether do-not-disturb may be switched on, on the device and by people. Absent: \
+            false.
+            """),
+        ProfileField(
+            "certificatePins", .texts(emptyDecides: false),
+            """
+            The keys that devices accept of the collector; none means any key of a trusted \
+            certificate. Wrong pins would cut devices off, so there must be the key in use, \
+            and should be a backup key.
+            """),
+        ProfileField(
+            "certificateAuthorities", .texts(emptyDecides: false),
+            """
+            Root certificates that devices trust for the collector beside those of their \
+            system and of their enrollment, such as a private one. To change an authority, \
+            name both until the collector has its new certificate. A device that an \
+            authority's removal would cut off keeps the former ones and says so.
+            """),
+        ProfileField(
+            "customPayload", .text(maximumLength: 262144),
+            "Any text for the program on the device, which reads it whole or by key."),
+        ProfileField(
+            "telemetryDisabled", .boolean,
+            """
+            Whether nothing is sampled or recorded, and only commands are answered. Absent: \
+            false.
+            """),
+        ProfileField(
+            "test", .boolean,
+            """
+            Whether all records are test data, and with them the device and its logs. \
+            Absent: false.
+            """),
+        ProfileField(
+            "budgets",
+            .object([
+                ProfileField(
+                    "sentBytesPerDay", .number(isWhole: true, 0, nil),
+                    "Compressed bytes sent in a day. 0: no budget. Absent: the device's, else none."),
+                ProfileField(
+                    "writtenBytesPerDay", .number(isWhole: true, 0, nil),
+                    "Bytes written to disk in a day. 0: no budget. Absent: the device's, else none."),
+                ProfileField(
+                    "cpuShare", .number(isWhole: true, 0, 10000000),
+                    """
+                    Ten-thousandths of one processor core: 100 is 1 %. 0: no budget. Absent: the \
+                    device's, else none.
+                    """),
+            ]),
+            """
+            What the agent or library may cost in a day. It keeps a budget by sampling and \
+            sending less often.
+            """),
+        ProfileField(
+            "detection",
+            .object([
+                ProfileField(
+                    "detectors", .texts(emptyDecides: true),
+                    """
+                    The library's detectors that run, by name. An empty list means none; absent, the \
+                    device decides.
+                    """),
+                ProfileField(
+                    "systemPaths", .texts(emptyDecides: false),
+                    """
+                    Absolute paths that only root may own or write, in place of the library's list. \
+                    Empty means that list.
+                    """),
+                ProfileField(
+                    "kernelModules", .texts(emptyDecides: false),
+                    "The only kernel modules that may be loaded. Empty means any."),
+                ProfileField(
+                    "unsignedKernelModules", .texts(emptyDecides: false),
+                    "Kernel modules that may be unsigned or forced."),
+                ProfileField(
+                    "consequence", .choice(["report", "block", "wipe"]),
+                    "What follows where the device is compromised, as of a compliance rule."),
+            ]),
+            """
+            What the detectors of compromise look for, and what follows where one finds it.
+            """),
     ]
 }

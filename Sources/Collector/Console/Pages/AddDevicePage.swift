@@ -1,10 +1,12 @@
+import CollectorAPI
 import Foundation
 import JSON
+import WireModel
 
 /// Makes an enrollment token and the one line that brings a device to this collector, and shows the devices that come.
-struct AddDevicePage: Page {
+struct AddDevicePage: ConsolePage {
     let path = "/add-device"
-    let role = Visitor.Role.administrator
+    let role = PersonRole.administrator
 
     /// The number of a token's devices that are shown.
     private static let shownDevices = 100
@@ -12,12 +14,12 @@ struct AddDevicePage: Page {
     func view(_ visit: Visit) async throws -> Answer {
         guard let id = visit.query.text("token") else { return .view(try await form(visit)) }
         guard
-            let token = try await visit.api.all("/api/v1/tokens", [("kind", "enrollment")]).first(where: {
-                $0["id"].text == id
+            let token = try await visit.api.all(.listTokens, [("kind", "enrollment")]).first(where: {
+                $0.id == id
             })
         else {
-            throw APIProblem(
-                status: 404, code: "not-found", title: "No such token",
+            throw Problem(
+                status: 404, code: .notFound, title: "No such token",
                 detail: "You see no enrollment token with this id.")
         }
         return .view(try await page(of: token, lines: nil, visit))
@@ -25,7 +27,7 @@ struct AddDevicePage: Page {
 
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
         guard action == "create" else { return nil }
-        let token = try await visit.api.send("POST", "/api/v1/tokens", body: TokenForm.enrollment(visit.form))
+        let token = try await visit.api.call(.createToken, body: TokenForm.enrollment(visit.form))
         return .view(try await page(of: token, lines: Self.lines(token, address: visit.form.text("address")), visit))
     }
 
@@ -41,28 +43,27 @@ struct AddDevicePage: Page {
     }
 
     /// - Parameter lines: what to paste; `nil` for a token that was made earlier, whose secret nobody knows.
-    private func page(of token: JSONValue, lines: JSONValue?, _ visit: Visit) async throws -> View {
-        let id = token["id"].text ?? ""
-        let devices = try await visit.api.get(
-            "/api/v1/devices",
+    private func page(of token: TokenView, lines: JSONValue?, _ visit: Visit) async throws -> View {
+        let devices = try await visit.api.call(
+            .listDevices,
             [
-                ("enrollmentToken", id), ("test", "true"), ("sort", "-enrolled"),
+                ("enrollmentToken", token.id), ("test", "true"), ("sort", "-enrolled"),
                 ("limit", "\(Self.shownDevices)"),
             ])
         return View(
             "device-token", title: "Devices that enroll with this token",
             [
-                "token": token.with(["isGood": .boolean(token["state"].text == "good")]), "lines": lines ?? .null,
-                "devices": devices["items"], "total": devices["total"],
-                "hasDevices": .boolean(!devices.pageItems.isEmpty),
-                "hasMore": .boolean(devices["next"] != .null),
-                "address": .text("\(visit.base)\(path)?token=\(id.percentEncoded)"),
+                "token": JSONValue.of(token).with(["isGood": .boolean(token.state == "good")]), "lines": lines ?? .null,
+                "devices": .of(devices.items), "total": .of(devices.total),
+                "hasDevices": .boolean(!devices.items.isEmpty),
+                "hasMore": .boolean(devices.next != nil),
+                "address": .text("\(visit.base)\(path)?token=\(token.id.percentEncoded)"),
             ])
     }
 
     /// The lines to paste on a device.
-    private static func lines(_ token: JSONValue, address: String?) -> JSONValue {
-        guard let url = token["enrollmentURL"].text else { return .null }
+    private static func lines(_ token: TokenView, address: String?) -> JSONValue {
+        guard let url = token.enrollmentURL else { return .null }
         let isPlain = address?.lowercased().hasPrefix("http:") ?? false
         let host = address.flatMap { URLComponents(string: $0)?.host } ?? ""
         let isLoopback = ["localhost", "[::1]", "::1"].contains(host.lowercased()) || host.hasPrefix("127.")
@@ -82,8 +83,8 @@ struct AddDevicePage: Page {
                     + "\(isExposed ? " -e WS1_ALLOW_PLAINTEXT=true" : "") ws1agent"),
             "library": .text(swift + (isExposed ? "\nconfiguration.allowsPlaintext = true" : "")),
             "isExposed": .boolean(isExposed), "isPlain": .boolean(isPlain),
-            "isPinned": .boolean(token["enrollmentPins"].integer ?? 0 > 0),
-            "hasAuthority": .boolean(token["enrollmentAuthorities"].integer ?? 0 > 0),
+            "isPinned": .boolean(token.enrollmentPins ?? 0 > 0),
+            "hasAuthority": .boolean(token.enrollmentAuthorities ?? 0 > 0),
             "isLoopback": .boolean(isLoopback),
         ]
     }

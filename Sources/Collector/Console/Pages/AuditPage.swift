@@ -1,10 +1,12 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// Who changed what.
-struct AuditPage: Page {
+struct AuditPage: ConsolePage {
     let path = "/audit"
-    let role = Visitor.Role.administrator
+    let role = PersonRole.administrator
 
     private static let filters = ["actor", "action", "subject", "from", "to"]
     /// The actions of the API.
@@ -20,14 +22,14 @@ struct AuditPage: Page {
         let filters = visit.query.only(Self.filters)
         let query = try Self.query(filters)
         if visit.query["format"] == "csv" {
-            return .csv(name: "audit.csv", rows: Self.rows(try await visit.api.all("/api/v1/audit", query)))
+            return .csv(name: "audit.csv", rows: Self.rows(try await visit.api.all(.listAudit, query)))
         }
-        let page = try await visit.api.get("/api/v1/audit", query.with("cursor", visit.query.text("cursor")))
+        let page = try await visit.api.call(.listAudit, query.with("cursor", visit.query.text("cursor")))
         return .view(
             View(
                 "audit", title: "Audit trail",
                 [
-                    "rows": JSONValue.array(page.pageItems.map(Self.shown)).table, "more": page.more(at: visit),
+                    "rows": JSONValue.array(page.items.map(Self.shown)).table, "more": visit.more(page.next),
                     "isFiltered": .boolean(!filters.isEmpty),
                     "actions": Choice.list(
                         [("", "all")] + Self.actions.map { ($0, DisplayText.words($0)) }, chosen: filters["action"]),
@@ -36,7 +38,7 @@ struct AuditPage: Page {
     }
 
     /// A browser's times lack seconds and zone.
-    private static func query(_ filters: FormFields) throws(APIProblem) -> FormFields {
+    private static func query(_ filters: FormFields) throws(Problem) -> FormFields {
         var query = filters
         for name in ["from", "to"] {
             if let time = try TimeRange.time(filters, name) { query = query.with(name, Timestamp.text(time)) }
@@ -44,28 +46,23 @@ struct AuditPage: Page {
         return query
     }
 
-    private static func shown(_ entry: JSONValue) -> JSONValue {
-        let isOfDevice = entry["action"].text?.hasPrefix("device-") ?? false
-        let isWord = entry["subject"].text?.isEmpty ?? true
-        return entry.with(["isDevice": .boolean(isOfDevice && !isWord && entry["action"].text != "device-job")])
+    private static func shown(_ entry: AuditView) -> JSONValue {
+        let isDevice = entry.action.hasPrefix("device-") && entry.action != "device-job" && !entry.subject.isEmpty
+        return JSONValue.of(entry).with(["isDevice": .boolean(isDevice)])
     }
 
-    private static func rows(_ entries: [JSONValue]) -> [[String]] {
-        let columns = ["time", "actor", "role", "token", "organization", "action", "subject", "outcome", "job"]
-        return [columns + ["detail"]]
+    private static func rows(_ entries: [AuditView]) -> [[String]] {
+        let columns = [
+            "time", "actor", "role", "token", "organization", "action", "subject", "outcome", "job", "detail",
+        ]
+        return [columns]
             + entries.map { entry in
-                columns.map { entry[$0].renderText } + [
-                    entry["detail"].members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.renderText)" }
-                        .joined(separator: "; ")
+                let detail = entry.detail.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+                let cells: [String?] = [
+                    entry.time, entry.actor, entry.role, entry.token, entry.organization, entry.action, entry.subject,
+                    entry.outcome, entry.job, detail.joined(separator: "; "),
                 ]
+                return cells.map { DisplayText.visible($0 ?? "") }
             }
-    }
-}
-
-extension JSONValue {
-    /// The address of the next page of a list; null at its end.
-    func more(at visit: Visit) -> JSONValue {
-        guard let next = self["next"].text else { return .null }
-        return .text(visit.base + visit.query.with("cursor", next).address(visit.path))
     }
 }

@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 
@@ -5,9 +6,9 @@ import JSON
 enum DeviceChoice {
     /// No device is named: all are meant.
     case all
-    case one(JSONValue)
+    case one(DeviceView)
     /// The first of those that the words find; none, if they find nothing.
-    case several([JSONValue], total: Int)
+    case several([DeviceView], total: Int)
 
     private static let shown = "20"
 
@@ -17,19 +18,19 @@ enum DeviceChoice {
             return
         }
         if UUID(uuidString: text) != nil,
-            let device = try await visit.api.find("/api/v1/devices/\(text.percentEncoded)")
+            let device = try await visit.api.find(.getDevice(text))
         {
             self = .one(device)
             return
         }
-        let page = try await visit.api.get(
-            "/api/v1/devices", [("q", String(text.prefix(256))), ("test", "true"), ("limit", Self.shown)])
-        let found = page.pageItems
-        self = found.count == 1 ? .one(found[0]) : .several(found, total: Int(page["total"].integer ?? 0))
+        let page = try await visit.api.call(
+            .listDevices, [("q", String(text.prefix(256))), ("test", "true"), ("limit", Self.shown)])
+        let found = page.items
+        self = found.count == 1 ? .one(found[0]) : .several(found, total: page.total ?? 0)
     }
 
     /// The device, if there is one; `nil` for all.
-    var device: JSONValue? { if case .one(let device) = self { device } else { nil } }
+    var device: DeviceView? { if case .one(let device) = self { device } else { nil } }
 
     /// The values for the template `device-choice`: what the words found, each with the page's address for that device.
     func values(at visit: Visit) -> JSONValue {
@@ -40,18 +41,15 @@ enum DeviceChoice {
             "isCut": .boolean(total > devices.count), "hasDevices": .boolean(!devices.isEmpty),
             "devices": .array(
                 devices.map { device in
-                    let id = device["id"].text ?? ""
-                    return [
-                        "name": .text(Self.name(of: device)), "id": .text(id), "test": device["test"],
-                        "organization": device["organization"],
-                        "address": .text(visit.base + kept.with("device", id).address(visit.path)),
+                    [
+                        "name": .text(Self.name(of: device)), "id": .text(device.id), "test": .boolean(device.test),
+                        "organization": .text(device.organization),
+                        "address": .text(visit.base + kept.with("device", device.id).address(visit.path)),
                     ]
                 }),
         ]
     }
 
     /// The id of a device without a name.
-    static func name(of device: JSONValue) -> String {
-        device["name"].text.flatMap { $0.isEmpty ? nil : $0 } ?? device["id"].text ?? ""
-    }
+    static func name(of device: DeviceView) -> String { device.name.isEmpty ? device.id : device.name }
 }

@@ -1,8 +1,10 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// The notices that an administrator should know, with what to do about them.
-struct NoticesPage: Page {
+struct NoticesPage: ConsolePage {
     let path = "/notices"
 
     /// The codes of the API.
@@ -22,7 +24,7 @@ struct NoticesPage: Page {
 
     func view(_ visit: Visit) async throws -> Answer {
         let filters = visit.query.only(["open", "code", "subject"])
-        let page = try await visit.api.get("/api/v1/notices", visit.query.only(["open", "code", "subject", "cursor"]))
+        let page = try await visit.api.call(.listNotices, visit.query.only(["open", "code", "subject", "cursor"]))
         let mayMute = visit.visitor.role >= .operator
         let durations = Choice.list(Self.durations, chosen: "86400")
         return .view(
@@ -30,12 +32,12 @@ struct NoticesPage: Page {
                 "notices", title: "Notices",
                 [
                     "items": .array(
-                        page.pageItems.map {
-                            $0.with([
+                        page.items.map {
+                            JSONValue.of($0).with([
                                 "mayMute": .boolean(mayMute), "durations": durations, "isOnItsPage": .boolean(true),
                             ])
                         }),
-                    "openCount": page["openCount"], "more": page.more(at: visit),
+                    "openCount": JSONValue(page.openCount), "more": visit.more(page.next),
                     "opens": Choice.list(
                         [("", "all"), ("true", "only those that last")], chosen: visit.query["open"]),
                     "codes": Choice.list(
@@ -46,18 +48,17 @@ struct NoticesPage: Page {
 
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
         guard let id = visit.form.text("notice") else { return nil }
-        let notice = "/api/v1/notices/\(id.percentEncoded)"
         switch action {
         case "mute":
             let seconds = try visit.form.integer("seconds", label: "The duration")?.integer
             guard (seconds ?? 1) > 0, (seconds ?? 1) <= 366 * 86_400 else {
-                throw APIProblem.field("The duration", "must be at most 366 days.")
+                throw Problem.field("The duration", "must be at most 366 days.")
             }
             let until = seconds.map { JSONValue.text(Timestamp.text(visit.now + $0 * 1_000_000)) }
-            try await visit.api.send("POST", "\(notice)/mute", body: until.map { ["until": $0] })
+            try await visit.api.call(.muteNotice(id), body: until.map { ["until": $0] })
             return .done("The notice is muted, and so are later ones of its kind about the same subject.")
         case "unmute":
-            try await visit.api.send("POST", "\(notice)/unmute")
+            try await visit.api.call(.unmuteNotice(id))
             return .done("The notice is no longer muted.")
         default: return nil
         }

@@ -1,7 +1,9 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// One profile: what it says, who runs it, and its revisions.
-struct ProfilePage: Page {
+struct ProfilePage: ConsolePage {
     let path = "/profiles/{organization}"
 
     private static let revisionsPerPage = "50"
@@ -13,27 +15,27 @@ struct ProfilePage: Page {
             return .view(try await rollbackQuestion(revision, newest, place, visit))
         }
         var values = place.values
-        values["newest"] = newest?.value ?? .null
+        values["newest"] = .of(newest?.answer)
         values["affected"] = try await visit.affected(place)
         values["adoption"] = try await adoption(place, visit)
         values["comparison"] = try await comparison(place, visit)
-        values["shown"] = try await shown(newest?.value, place, visit)
+        values["shown"] = try await shown(newest?.answer, place, visit)
         if place.application != nil {
-            values["effective"] = try await visit.api.get(place.profile, [("effective", "true")])["profile"]
+            values["effective"] = try await visit.api.call(place.read, [("effective", "true")]).profile
         }
-        let revisions = try await visit.api.get(
-            place.revisions,
+        let revisions = try await visit.api.call(
+            .listProfileRevisions(place.organization),
             (place.application == nil ? place.query.with("own", "true") : place.query).with("brief", "true")
                 .with("limit", Self.revisionsPerPage).with("cursor", visit.query["cursor"]))
         values["revisions"] = .array(
-            revisions.pageItems.map {
-                $0.with([
-                    "isNewest": .boolean($0["revision"] == newest?.value["revision"]),
+            revisions.items.map {
+                JSONValue.of($0).with([
+                    "isNewest": .boolean($0.revision == newest?.answer.revision),
                     "query": .text(place.query.encoded.isEmpty ? "" : "&" + place.query.encoded),
                 ])
             })
-        values["hasRevisions"] = .boolean(!revisions.pageItems.isEmpty)
-        values["more"] = revisions.more(at: visit)
+        values["hasRevisions"] = .boolean(!revisions.items.isEmpty)
+        values["more"] = visit.more(revisions.next)
         return .view(View("profile", title: "Profile of \(place.name)", values))
     }
 
@@ -42,13 +44,13 @@ struct ProfilePage: Page {
         let place = ProfilePlace(visit)
         guard let revision = try visit.form.integer("revision", label: "The revision") else { return nil }
         let check = try await check(revision: revision.renderText, place, visit)
-        try ProfileRisks(check).requireTyped(in: visit.form)
+        try ProfileRisks(check.risks).requireTyped(in: visit.form)
         var body: [String: JSONValue] = ["revision": revision]
         if let application = place.application { body["application"] = .text(application) }
-        let made = try await visit.api.send(
-            "POST", "\(place.revisions)/rollback", body: .object(body), ifMatch: visit.form.text("tag"))
+        let made = try await visit.api.call(
+            .rollBackProfile(place.organization), body: .object(body), ifMatch: visit.form.text("tag"))
         return .done(
-            "Revision \(made["revision"].renderText) has what revision \(revision.renderText) had. "
+            "Revision \(made.revision) has what revision \(revision.renderText) had. "
                 + "Devices get it with their next contact.",
             at: place.address())
     }
@@ -57,18 +59,17 @@ struct ProfilePage: Page {
 
     /// Each group of devices that run the same revision, and what they do not apply.
     private func adoption(_ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
-        let items = try await visit.api.get("\(place.revisions)/adoption").pageItems.filter {
-            place.application == nil || $0["application"].text == place.application
+        let items = try await visit.api.call(.profileAdoption(place.organization)).items.filter {
+            place.application == nil || $0.application == place.application
         }
         let total = ProfileAdoption(items)
         let rows = items.map { item in
-            let devices = item["devices"].number ?? 0
-            return item.with([
-                "isNewest": .boolean(item["revision"] != .null && item["revision"] == item["newestRevision"]),
-                "share": .real(total.devices == 0 ? 0 : devices / Double(total.devices)),
+            JSONValue.of(item).with([
+                "isNewest": .boolean(item.isNewest),
+                "share": .real(total.devices == 0 ? 0 : Double(item.devices) / Double(total.devices)),
                 "devicesAddress": .text(
-                    place.devices.with("application", item["application"].text ?? "none").with(
-                        "profileRevision", item["revision"] == .null ? "none" : item["revision"].renderText
+                    place.devices.with("application", item.application ?? "none").with(
+                        "profileRevision", item.revision.map { "\($0)" } ?? "none"
                     ).address("/devices")),
             ])
         }
@@ -81,34 +82,37 @@ struct ProfilePage: Page {
         guard !asked.isEmpty else { return .null }
         var query = place.query
         for field in asked.fields { query.add(field.name, field.value) }
-        let diff = try await visit.api.get("\(place.revisions)/diff", query)
-        let changes = ProfileChange.views(diff["changes"])
-        return diff.with(["changes": changes, "hasChanges": .boolean(!changes.items.isEmpty)])
+        let diff = try await visit.api.call(.diffProfiles(place.organization), query)
+        return JSONValue.of(diff).with([
+            "changes": ProfileChangeView.values(of: diff.changes), "hasChanges": .boolean(!diff.changes.isEmpty),
+        ])
     }
 
     /// The newest revision, or the one that was asked for.
-    private func shown(_ newest: JSONValue?, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
-        guard let revision = visit.query.text("revision") else { return newest ?? .null }
-        return try await visit.api.get(place.profile, [("revision", revision)])
+    private func shown(_ newest: ProfileView?, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
+        guard let revision = visit.query.text("revision") else { return .of(newest) }
+        return .of(try await visit.api.call(place.read, [("revision", revision)]))
     }
 
     /// Checks what an earlier revision would do now.
-    private func check(revision: String, _ place: ProfilePlace, _ visit: Visit) async throws -> JSONValue {
-        let former = try await visit.api.get(place.profile, [("revision", revision)])
-        return try await visit.check(former["profile"], place)
+    private func check(
+        revision: String, _ place: ProfilePlace, _ visit: Visit
+    ) async throws -> ProfileValidationView {
+        let former = try await visit.api.call(place.read, [("revision", revision)])
+        return try await visit.check(former.profile ?? .null, place)
     }
 
     private func rollbackQuestion(
-        _ revision: String, _ newest: (value: JSONValue, entityTag: String?)?, _ place: ProfilePlace, _ visit: Visit
+        _ revision: String, _ newest: (answer: ProfileView, entityTag: String?)?, _ place: ProfilePlace, _ visit: Visit
     ) async throws -> View {
-        guard let newest else { throw APIProblem.noPage }
-        let diff = try await visit.api.get(
-            "\(place.revisions)/diff",
-            place.query.with("from", newest.value["revision"].renderText).with("to", revision))
+        guard let newest else { throw Problem.noPage }
+        let diff = try await visit.api.call(
+            .diffProfiles(place.organization),
+            place.query.with("from", "\(newest.answer.revision)").with("to", revision))
         return ProfileReview(
             title: "Roll back to revision \(revision)?",
             text: "A new revision gets the content of revision \(revision). These settings change:",
-            changes: diff["changes"], check: try await check(revision: revision, place, visit),
+            changes: diff.changes, check: try await check(revision: revision, place, visit),
             devices: try await visit.affected(place),
             fields: [
                 ("action", "rollback"), ("revision", revision), ("tag", newest.entityTag ?? ""),
@@ -121,10 +125,9 @@ struct ProfilePage: Page {
 struct ProfileReview {
     var title: String
     var text: String
-    /// The changes as the API lists them.
-    var changes: JSONValue
+    var changes: [ProfileChangeView]
     /// The answer to the profile that was tried out, with its findings and risks.
-    var check: JSONValue
+    var check: ProfileValidationView
     /// The number of devices that the change reaches.
     var devices: JSONValue
     /// The fields that the button sends.
@@ -135,12 +138,12 @@ struct ProfileReview {
     var place: ProfilePlace
 
     var view: View {
-        let risks = ProfileRisks(check)
+        let risks = ProfileRisks(check.risks)
         return View(
             "profile-review", title: title,
             place.values.merging([
-                "text": .text(text), "changes": ProfileChange.views(changes),
-                "hasChanges": .boolean(!changes.items.isEmpty), "findings": check["findings"],
+                "text": .text(text), "changes": ProfileChangeView.values(of: changes),
+                "hasChanges": .boolean(!changes.isEmpty), "findings": .of(check.findings),
                 "risks": risks.values, "typed": JSONValue(risks.typed), "affected": devices,
                 "fields": .array(fields.fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
                 "button": .text(button), "back": JSONValue(back),

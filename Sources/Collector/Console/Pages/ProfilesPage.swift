@@ -1,25 +1,24 @@
+import CollectorAPI
 import JSON
 
 /// The profiles of all organizations and their applications.
-struct ProfilesPage: Page {
+struct ProfilesPage: ConsolePage {
     let path = "/profiles"
 
     /// Each organization needs a look at its devices.
     private static let organizationsPerPage = "10"
 
     func view(_ visit: Visit) async throws -> Answer {
-        let page = try await visit.api.get(
-            "/api/v1/organizations", visit.query.only(["cursor"]).with("limit", Self.organizationsPerPage))
+        let page = try await visit.api.call(
+            .listOrganizations, visit.query.only(["cursor"]).with("limit", Self.organizationsPerPage))
         var organizations: [JSONValue] = []
-        for organization in page.pageItems {
-            guard let name = organization["name"].text else { continue }
-            let place = ProfilePlace(organization: name, application: nil)
-            let newest = try await visit.api.all(place.revisions, [("newest", "true"), ("brief", "true")])
-            let adoption = try await visit.api.get("\(place.revisions)/adoption").pageItems
-            let rows = newest.sorted { $0["application"].text ?? "" < $1["application"].text ?? "" }.map { revision in
-                let application = revision["application"].text
-                let own = adoption.filter { application == nil || $0["application"].text == application }
-                return revision.with([
+        for name in page.items.map(\.name) {
+            let newest = try await visit.api.all(.listProfileRevisions(name), [("newest", "true"), ("brief", "true")])
+            let adoption = try await visit.api.call(.profileAdoption(name)).items
+            let rows = newest.sorted { $0.application ?? "" < $1.application ?? "" }.map { revision in
+                let application = revision.application
+                let own = adoption.filter { application == nil || $0.application == application }
+                return JSONValue.of(revision).with([
                     "address": .text(ProfilePlace(organization: name, application: application).address()),
                     "adoption": ProfileAdoption(own).values,
                 ])
@@ -29,6 +28,6 @@ struct ProfilesPage: Page {
         return .view(
             View(
                 "profiles", title: "Profiles",
-                ["organizations": .array(organizations), "more": page.more(at: visit)]))
+                ["organizations": .array(organizations), "more": visit.more(page.next)]))
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import WireModel
 
 /// The form of a profile: from a profile to the values of the fields, and back.
 ///
@@ -18,8 +19,8 @@ enum ProfileForm {
 
     // MARK: From a form
 
-    /// - Throws: `APIProblem` if the form did not arrive whole, or a list in it cannot be read.
-    static func profile(from form: FormFields) throws(APIProblem) -> JSONValue {
+    /// - Throws: `Problem` if the form did not arrive whole, or a list in it cannot be read.
+    static func profile(from form: FormFields) throws(Problem) -> JSONValue {
         guard form[endField] != nil else {
             throw .field("The form", "has more fields than a form can have. Edit the profile as JSON.")
         }
@@ -52,7 +53,7 @@ enum ProfileForm {
     /// `nil` if nothing in it is said.
     private static func object(
         _ fields: [ProfileField], _ path: String, _ form: FormIndex
-    ) throws(APIProblem) -> JSONValue? {
+    ) throws(Problem) -> JSONValue? {
         var members: [String: JSONValue] = [:]
         for field in fields {
             members[field.name] = try value(field.kind, path.isEmpty ? field.name : "\(path).\(field.name)", form)
@@ -62,7 +63,7 @@ enum ProfileForm {
 
     private static func value(
         _ kind: ProfileField.Kind, _ path: String, _ form: FormIndex
-    ) throws(APIProblem) -> JSONValue? {
+    ) throws(Problem) -> JSONValue? {
         switch kind {
         case .boolean:
             return form.text(path).map { $0 == "true" ? true : $0 == "false" ? false : .text($0) }
@@ -214,14 +215,14 @@ extension ProfileForm {
 /// A profile as text.
 enum ProfileJSON {
     /// - Parameter what: names the text in the refusal.
-    /// - Throws: `APIProblem` if it is no JSON.
-    static func value(_ text: String, what: String) throws(APIProblem) -> JSONValue {
+    /// - Throws: `Problem` if it is no JSON.
+    static func value(_ text: String, what: String) throws(Problem) -> JSONValue {
         do throws(JSONParser.Fault) { return try JSONValue(parsing: Data(text.utf8), limits: .request) } catch {
             let before = Data(text.utf8).prefix(error.place)
             let line = before.reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
             let reason = error.repeatedName.map { "the name \($0) stands twice in an object" } ?? "it is not as JSON is"
-            throw APIProblem(
-                status: 422, code: "malformed", title: "No JSON", detail: "In line \(line) of \(what): \(reason).")
+            throw Problem(
+                status: 422, code: .malformed, title: "No JSON", detail: "In line \(line) of \(what): \(reason).")
         }
     }
 }

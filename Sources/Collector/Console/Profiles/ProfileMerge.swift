@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// Puts the changes that one person made into the revision that another one saved meanwhile.
@@ -11,10 +12,9 @@ struct ProfileMerge {
         /// `nil` if it is removed.
         var value: JSONValue?
 
-        /// - Parameter change: of the API, at a JSON Pointer (RFC 6901).
-        init(_ change: JSONValue) {
-            place = ProfileChange.place(change)
-            value = change["to"] == .null ? nil : change["to"]
+        init(_ change: ProfileChangeView) {
+            place = change.place
+            value = change.to
         }
 
         func overlaps(_ other: Change) -> Bool {
@@ -25,9 +25,9 @@ struct ProfileMerge {
     /// - Parameters:
     ///   - own: one's own changes of the revision that was edited, as the API lists them.
     ///   - theirs: those of the other person.
-    init(own: JSONValue, theirs: JSONValue) {
-        let others = theirs.items.map(Change.init)
-        let changes = own.items.map(Change.init)
+    init(own: [ProfileChangeView], theirs: [ProfileChangeView]) {
+        let others = theirs.map(Change.init)
+        let changes = own.map(Change.init)
         self.own = changes
         both = changes.filter { change in others.contains { change.overlaps($0) } }.map {
             $0.place.joined(separator: ".")

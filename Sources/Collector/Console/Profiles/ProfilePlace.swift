@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import WireModel
 
@@ -17,12 +18,15 @@ struct ProfilePlace {
         self.application = application
     }
 
-    /// Its routes in the API.
-    var profile: String {
-        "/api/v1/profiles/\(organization.percentEncoded)" + (application.map { "/\($0.percentEncoded)" } ?? "")
+    /// Reads it.
+    var read: APIOperation<ProfileView> {
+        if let application { .getApplicationProfile(organization, application) } else { .getProfile(organization) }
     }
 
-    var revisions: String { "/api/v1/profile-revisions/\(organization.percentEncoded)" }
+    /// Stores a revision of it.
+    var put: APIOperation<ProfileView> {
+        if let application { .putApplicationProfile(organization, application) } else { .putProfile(organization) }
+    }
 
     /// The parameters that limit a request about revisions to this profile.
     var query: FormFields {
@@ -57,33 +61,31 @@ struct ProfilePlace {
 
 extension Visit {
     /// The newest revision of a profile and its tag; `nil` if there is none.
-    func newest(_ place: ProfilePlace) async throws -> (value: JSONValue, entityTag: String?)? {
-        do {
-            return try await api.answer(to: APIRequest(method: "GET", path: place.profile, query: FormFields()))
-        } catch let problem as APIProblem where problem.status == 404 {
+    func newest(_ place: ProfilePlace) async throws -> (answer: ProfileView, entityTag: String?)? {
+        do { return try await api.tagged(place.read) } catch let problem as Problem where problem.status == 404 {
             // An application may have no profile; an organization has one.
             if place.application == nil { throw problem }
-            _ = try await api.get(ProfilePlace(organization: place.organization, application: nil).profile)
+            try await api.call(.getProfile(place.organization))
             return nil
         }
     }
 
     /// Tries a profile out: its changes, findings, risks and effect.
-    /// - Parameter base: the revision that was edited, which it is compared with; null for the newest.
-    func check(_ profile: JSONValue, _ place: ProfilePlace, since base: JSONValue = .null) async throws -> JSONValue {
-        try await api.send(
-            "POST", "\(place.revisions)/validate",
-            place.query.with("from", base == .null ? nil : base.renderText), body: profile)
+    /// - Parameter base: the revision that was edited, which it is compared with; `nil` for the newest.
+    func check(
+        _ profile: JSONValue, _ place: ProfilePlace, since base: String? = nil
+    ) async throws -> ProfileValidationView {
+        try await api.call(.validateProfile(place.organization), place.query.with("from", base), body: profile)
     }
 
     /// The values for the template `affected`: how many devices get a profile, and how many test devices besides.
     func affected(_ place: ProfilePlace) async throws -> JSONValue {
-        func count(_ query: FormFields) async throws -> Int64 {
-            try await api.get("/api/v1/devices", query.with("limit", "1"))["total"].integer ?? 0
+        func count(_ query: FormFields) async throws -> Int {
+            try await api.call(.listDevices, query.with("limit", "1")).total ?? 0
         }
         let devices = try await count(place.devices)
         let tests = try await count(place.devices.with("test", "true")) - devices
-        return ["devices": .integer(devices), "tests": JSONValue(DisplayText.testDevices(tests))]
+        return ["devices": JSONValue(devices), "tests": JSONValue(DisplayText.testDevices(Int64(tests)))]
     }
 }
 
@@ -92,14 +94,10 @@ struct ProfileAdoption {
     var devices = 0
     var upToDate = 0
 
-    /// - Parameter items: of the API's adoption.
-    init(_ items: [JSONValue]) {
+    init(_ items: [ProfileAdoptionView]) {
         for item in items {
-            let count = Int(item["devices"].integer ?? 0)
-            devices.addSaturating(count)
-            if item["revision"] != .null, item["revision"] == item["newestRevision"] {
-                upToDate.addSaturating(count)
-            }
+            devices.addSaturating(item.devices)
+            if item.isNewest { upToDate.addSaturating(item.devices) }
         }
     }
 
@@ -113,29 +111,35 @@ struct ProfileAdoption {
     }
 }
 
-enum ProfileChange {
-    /// Changes of the API for the template `changes`.
-    static func views(_ changes: JSONValue) -> JSONValue {
+extension ProfileAdoptionView {
+    /// Whether these devices run the newest revision.
+    var isNewest: Bool { revision == newestRevision }
+}
+
+extension ProfileChangeView {
+    /// Changes for the template `changes`.
+    static func values(of changes: [ProfileChangeView]) -> JSONValue {
         .array(
-            changes.items.map { change in
-                let place = place(change)
+            changes.map { change in
+                let place = change.place
                 return [
                     "field": .text(place.isEmpty ? "the whole profile" : place.joined(separator: ".")),
-                    "from": Self.text(change["from"]), "to": Self.text(change["to"]),
+                    "from": text(change.from), "to": text(change.to),
                 ]
             })
     }
 
     /// The names on the way to what changed; none for the whole profile.
-    static func place(_ change: JSONValue) -> [String] {
-        (change["path"].text ?? "").dropFirst().split(separator: "/").map {
+    var place: [String] {
+        path.dropFirst().split(separator: "/").map {
             String($0.replacing("~1", with: "/").replacing("~0", with: "~"))
         }
     }
 
     /// - Returns: null for what is absent. An empty text or list is something.
-    private static func text(_ value: JSONValue) -> JSONValue {
-        switch value {
+    private static func text(_ value: JSONValue?) -> JSONValue {
+        guard let value else { return .null }
+        return switch value {
         case .null: .null
         case .text(let text): .text(text.isEmpty ? "\"\"" : text)
         default: .text(value.prettyText)

@@ -21,23 +21,23 @@ extension MessageView {
             "consent": .enumeration("CONSENT_"),
         ],
         "Finding": [
-            "verdict": .enumeration("VERDICT_"),
+            "verdict": .enumeration("VERDICT_")
         ],
         "Location": [
-            "time": .time,
+            "time": .time
         ],
         "Power": [
-            "state": .enumeration("POWER_STATE_"),
+            "state": .enumeration("POWER_STATE_")
         ],
         "StreamStatus": [
             "stream": .enumeration("STREAM_"),
             "losses": .message("DropCount"),
         ],
         "DropCount": [
-            "reason": .enumeration("DROP_REASON_"),
+            "reason": .enumeration("DROP_REASON_")
         ],
         "RuleResult": [
-            "state": .enumeration("COMPLIANCE_"),
+            "state": .enumeration("COMPLIANCE_")
         ],
         "CommandResult": [
             "commandId": .identifier,
@@ -45,7 +45,7 @@ extension MessageView {
             "deviceInformation": .message("DeviceInformation"),
         ],
         "DeviceInformation": [
-            "identity": .message("SystemIdentity"),
+            "identity": .message("SystemIdentity")
         ],
         "SystemIdentity": [
             "bootId": .identifier,
@@ -61,19 +61,19 @@ extension MessageView {
             "roaming": .enumeration("VERDICT_"),
         ],
         "NetworkClassData": [
-            "class": .enumeration("NETWORK_CLASS_"),
+            "class": .enumeration("NETWORK_CLASS_")
         ],
         "InterfaceData": [
-            "class": .enumeration("NETWORK_CLASS_"),
+            "class": .enumeration("NETWORK_CLASS_")
         ],
         "NetworkAdapterSample": [
-            "adapters": .message("NetworkAdapter"),
+            "adapters": .message("NetworkAdapter")
         ],
         "NetworkAdapter": [
-            "class": .enumeration("NETWORK_CLASS_"),
+            "class": .enumeration("NETWORK_CLASS_")
         ],
         "GPSSample": [
-            "location": .message("Location"),
+            "location": .message("Location")
         ],
     ]
 }

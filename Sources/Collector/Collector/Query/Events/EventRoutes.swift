@@ -1,17 +1,19 @@
-import CollectorStore
+import CollectorAPI
 import Hummingbird
+import RecordStore
 import RecordViews
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Lists events of the fleet, newest first, and sums them up.
-struct EventRoutes: Sendable {
-    let store: any RecordStore
-    let metadata: MetadataService
-    let scans: RequestShares
+struct EventRoutes: RouteGroup {
+    let shared: RouteContext
 
     /// The most numbers in one answer.
     private static let maximumValues = 1_100_000
+    /// The most groups that have the name of their device.
+    private static let namedGroups = 1000
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -27,7 +29,7 @@ struct EventRoutes: Sendable {
         let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
         let listing = RecordListing(
             store: store, query: try await records(query, times, context), role: context.person.role, events: filter,
-            limit: limit, device: try query.device("device"))
+            limit: limit, device: try query.device("device"), names: metadata.names)
         return try await listing.response(from: cursor)
     }
 
@@ -58,10 +60,20 @@ struct EventRoutes: Sendable {
         } catch let overflow as EventSummary.Overflow { throw Problem.tooMuch(overflow.detail) }
         guard step == nil || summary.groups.count * window.buckets * 8 <= Self.maximumValues else {
             throw Problem.tooMuch(
-                "\(summary.groups.count) groups of \(window.buckets) buckets do not fit into one answer. Ask for a longer `step`, or filter."
+                """
+                \(summary.groups.count) groups of \(window.buckets) buckets do not fit into one answer. Ask for a \
+                longer `step`, or filter.
+                """
             )
         }
-        return try EventSummaryView(summary, isStepped: step != nil).response().naming(
+        var view = EventSummaryView(summary, isStepped: step != nil)
+        if grouping == .device {
+            // Groups with the most events come first. Pages show few.
+            let devices = view.groups.prefix(Self.namedGroups).compactMap { DeviceID($0.key) }
+            let names = try await metadata.names(of: Set(devices))
+            for (index, device) in devices.enumerated() { view.groups[index].deviceName = names[device] }
+        }
+        return try view.response().naming(
             missing: store.unreadableFiles(of: .event))
     }
 

@@ -1,3 +1,4 @@
+import CollectorAPI
 import RecordViews
 import TelemetryBasics
 import WireModel
@@ -115,7 +116,10 @@ extension EventSummary {
             guard digits != 2 else {
                 throw Overflow(
                     detail:
-                        "There are too many different values to sum up in one answer. Ask for less time, for a longer `step`, or filter."
+                        """
+                        There are too many different values to sum up in one answer. Ask for less time, for a longer \
+                        `step`, or filter.
+                        """
                 )
             }
             roundNumbers(to: digits == nil ? 3 : 2)
@@ -134,76 +138,9 @@ extension EventSummary {
     }
 }
 
-/// A summary of events, as people see it. Groups with the most events come first.
-struct EventSummaryView: Encodable {
-    struct Group: Encodable {
-        var key: String
-        var count: Int
-        /// The number of different devices.
-        var devices: Int
-        /// Figures of the values that are numbers; absent if there are none.
-        var numeric: Numeric?
-        /// One entry per bucket. Only if a step was requested.
-        var buckets: Buckets?
-    }
-
-    struct Numeric: Encodable {
-        var count: Int
-        var sum: Double
-        var mean: Double
-        var min: Double
-        var max: Double
-        var p50: Double
-        var p95: Double
-
-        init?(_ cell: EventSummary.Cell, _ values: NumberCounts) {
-            guard cell.numbers > 0, cell.sum.isFinite, let percentiles = values.percentiles([50, 95]) else {
-                return nil
-            }
-            count = cell.numbers
-            sum = cell.sum
-            mean = cell.sum / Double(cell.numbers)
-            min = cell.least
-            max = cell.greatest
-            // Rounded ones may be beyond them.
-            p50 = Swift.min(Swift.max(percentiles[0], min), max)
-            p95 = Swift.min(Swift.max(percentiles[1], min), max)
-        }
-    }
-
-    struct Buckets: Encodable {
-        var count: [Int]
-        var devices: [Int]
-        var sum: [Double?]
-        var mean: [Double?]
-        var min: [Double?]
-        var max: [Double?]
-        var p50: [Double?]
-        var p95: [Double?]
-
-        init(_ group: EventSummary.Group, count buckets: Int) {
-            let cells = (0..<buckets).map { group.buckets[$0] ?? EventSummary.Cell() }
-            let numeric = cells.map { Numeric($0, $0.values) }
-            count = cells.map(\.count)
-            devices = cells.map(\.devices.count)
-            sum = numeric.map { $0?.sum }
-            mean = numeric.map { $0?.mean }
-            min = numeric.map { $0?.min }
-            max = numeric.map { $0?.max }
-            p50 = numeric.map { $0?.p50 }
-            p95 = numeric.map { $0?.p95 }
-        }
-    }
-
-    var from: String
-    var to: String
-    var stepSeconds: Int64?
-    var by: String
-    /// The number of digits to which percentiles were rounded. Absent if they were not.
-    var percentileDigits: Int?
-    var groups: [Group]
-
+extension EventSummaryView {
     init(_ summary: EventSummary, isStepped: Bool) {
+        self.init()
         let window = summary.window
         from = Timestamp.text(window.from)
         to = Timestamp.text(window.to)
@@ -211,11 +148,45 @@ struct EventSummaryView: Encodable {
         by = summary.grouping.rawValue
         percentileDigits = summary.digits
         groups = summary.groups.sorted { ($1.value.total.count, $0.key) < ($0.value.total.count, $1.key) }.map {
-            key, group in
-            Group(
-                key: key, count: group.total.count, devices: group.total.devices.count,
-                numeric: Numeric(group.total, group.values),
-                buckets: isStepped ? Buckets(group, count: window.buckets) : nil)
+            key, found in
+            var group = Group()
+            group.key = key
+            group.count = found.total.count
+            group.devices = found.total.devices.count
+            group.numeric = Numeric(found.total, found.values)
+            group.buckets = isStepped ? Buckets(found, count: window.buckets) : nil
+            return group
         }
+    }
+}
+
+extension EventSummaryView.Numeric {
+    fileprivate init?(_ cell: EventSummary.Cell, _ values: NumberCounts) {
+        guard cell.numbers > 0, cell.sum.isFinite, let percentiles = values.percentiles([50, 95]) else { return nil }
+        self.init()
+        count = cell.numbers
+        sum = cell.sum
+        mean = cell.sum / Double(cell.numbers)
+        min = cell.least
+        max = cell.greatest
+        // Rounded ones may be beyond them.
+        p50 = Swift.min(Swift.max(percentiles[0], min), max)
+        p95 = Swift.min(Swift.max(percentiles[1], min), max)
+    }
+}
+
+extension EventSummaryView.Buckets {
+    fileprivate init(_ group: EventSummary.Group, count buckets: Int) {
+        self.init()
+        let cells = (0..<buckets).map { group.buckets[$0] ?? EventSummary.Cell() }
+        let numeric = cells.map { EventSummaryView.Numeric($0, $0.values) }
+        count = cells.map(\.count)
+        devices = cells.map(\.devices.count)
+        sum = numeric.map { $0?.sum }
+        mean = numeric.map { $0?.mean }
+        min = numeric.map { $0?.min }
+        max = numeric.map { $0?.max }
+        p50 = numeric.map { $0?.p50 }
+        p95 = numeric.map { $0?.p95 }
     }
 }

@@ -1,36 +1,16 @@
+import CollectorAPI
 import MetricCatalog
 import WireModel
 
-/// The distribution of one value of many devices. Every number is the value of a device, except the mean and the edges
-/// of the histogram.
-struct Distribution: Equatable, Sendable, Encodable {
-    struct Bar: Equatable, Sendable, Encodable {
-        var from: Double
-        /// Exclusive, except for the last bar.
-        var to: Double
-        var count: Int
-    }
-
-    let count: Int
-    let min: Double
-    let max: Double
-    let mean: Double
-    let p5: Double
-    let p25: Double
-    let p50: Double
-    let p75: Double
-    let p90: Double
-    let p95: Double
-    let p99: Double
-    /// Bars of equal width; a single bar if all values are equal.
-    let histogram: [Bar]
-
+/// The distribution of one value of many devices.
+extension DistributionView.Entry {
     static let bars = 20
 
     /// - Returns: `nil` if there is no value, or if one is not finite.
     init?(_ values: [Double]) {
         let sorted = values.sorted()
         guard let least = sorted.first, let greatest = sorted.last, values.allSatisfy(\.isFinite) else { return nil }
+        self.init()
         count = sorted.count
         min = least
         max = greatest
@@ -59,36 +39,17 @@ struct Distribution: Equatable, Sendable, Encodable {
     }
 }
 
-/// The distribution of the devices' newest values of a metric, by attribute set.
-struct DistributionView: Encodable {
-    struct Entry: Encodable {
-        var attributes: MetricAttributes
-        var distribution: Distribution
-
-        private enum Key: CodingKey { case attributes }
-
-        /// The distribution's fields stand beside the attributes.
-        func encode(to encoder: any Encoder) throws {
-            try distribution.encode(to: encoder)
-            var container = encoder.container(keyedBy: Key.self)
-            try container.encode(attributes, forKey: .attributes)
-        }
-    }
-
-    var metric: String
-    var unit: String?
-    var kind: String?
-    /// Devices with a value.
-    var devices: Int
-    var distributions: [Entry]
-
+extension DistributionView {
     init(metric: String, definition: MetricDefinition?, devices: Int, values: [MetricAttributes: [Double]]) {
+        self.init()
         self.metric = metric
         unit = definition?.unit
         kind = definition?.kind.name
         self.devices = devices
         distributions = values.sorted { Self.order($0.key) < Self.order($1.key) }.compactMap { attributes, values in
-            Distribution(values).map { Entry(attributes: attributes, distribution: $0) }
+            var entry = Entry(values)
+            entry?.attributes = attributes.json
+            return entry
         }
     }
 

@@ -1,14 +1,13 @@
 import CollectorAPI
-import CollectorStore
 import Hummingbird
 import MetricCatalog
+import RecordStore
+import Registry
 import WireModel
 
 /// The newest values of a metric over the fleet, and their distribution.
-struct FleetMetricRoutes: Sendable {
-    let store: any RecordStore
-    let metadata: MetadataService
-    let scans: RequestShares
+struct FleetMetricRoutes: RouteGroup {
+    let shared: RouteContext
 
     /// The most devices examined for one page, and the number per step.
     private static let pageDevices = 5000
@@ -42,7 +41,7 @@ struct FleetMetricRoutes: Sendable {
             try Task.checkCancellation()
             let step = rest.prefix(min(limit - items.count, Self.stepDevices, end - rest.startIndex))
             let values = try await latest.values(of: step).compactMapValues { $0.within(range) }
-            items += step.compactMap { values[$0] }.map(LatestValueView.init)
+            items += try await views(of: step.compactMap { values[$0] })
             rest = rest.dropFirst(step.count)
         }
         let next = rest.isEmpty ? nil : PageCursor(device: devices[rest.startIndex - 1], before: nil).text
@@ -79,8 +78,13 @@ struct FleetMetricRoutes: Sendable {
             first = Array(first.prefix(limit))
             rest = rest.dropFirst(Self.stepDevices)
         }
-        return try Page(items: first.map(LatestValueView.init), next: nil, total: total).response()
+        return try Page(items: try await views(of: first), next: nil, total: total).response()
             .naming(missing: store.unreadableFiles(of: .sample))
+    }
+
+    private func views(of values: [LatestValue]) async throws -> [LatestValueView] {
+        let names = try await metadata.names(of: Set(values.map(\.record.device)))
+        return values.map { LatestValueView($0, name: names[$0.record.device]) }
     }
 
     private func distribution(_ request: Request, _ context: PersonContext) async throws -> Response {
@@ -106,8 +110,10 @@ struct FleetMetricRoutes: Sendable {
             }
             guard values.count <= Self.maximumDistributions, counted <= Self.maximumValues else {
                 throw Problem.tooMuch(
-                    "There are more than \(Self.maximumDistributions) attribute sets or \(Self.maximumValues) values. Ask "
-                        + "for one `attribute`.")
+                    """
+                    There are more than \(Self.maximumDistributions) attribute sets or \(Self.maximumValues) values. \
+                    Ask for one `attribute`.
+                    """)
             }
             rest = rest.dropFirst(step.count)
         }

@@ -1,5 +1,6 @@
-import CollectorStore
+import CollectorAPI
 import MetricCatalog
+import Registry
 import TelemetryBasics
 import WireModel
 
@@ -152,8 +153,10 @@ struct FleetSeries {
             guard values <= Self.maximumValues else {
                 throw Overflow(
                     detail:
-                        "There are more than \(Self.maximumValues) values. Ask for a longer `step`, for less time, for one "
-                        + "`attribute`, or for a `sample` of the devices.")
+                        """
+                        There are more than \(Self.maximumValues) values. Ask for a longer `step`, for less time, for \
+                        one `attribute`, or for a `sample` of the devices.
+                        """)
             }
         }
     }
@@ -185,61 +188,32 @@ enum FleetGroup: Hashable, Sendable {
     }
 }
 
-/// The spread of a metric over the fleet, as people see it: entry i of each list belongs to the bucket that begins at
-/// `from` + i × `stepSeconds`; null if it has no value.
-struct FleetSeriesView: Encodable {
-    struct Series: Encodable {
-        var group: String?
-        var other: Bool?
-        var attributes: MetricAttributes
-        /// Devices with a value.
-        var devices: [Int]
-        var min: [Double?]
-        var p5: [Double?]
-        var p25: [Double?]
-        var p50: [Double?]
-        var p75: [Double?]
-        var p95: [Double?]
-        var max: [Double?]
-        var mean: [Double?]
-
-        init(_ key: FleetSeries.Key, _ buckets: [[Double]], isGrouped: Bool) {
-            if isGrouped {
-                switch key.group {
-                case .named(let name): group = name
-                case .other: other = true
-                }
+extension FleetSeriesView.Series {
+    fileprivate init(_ key: FleetSeries.Key, _ buckets: [[Double]], isGrouped: Bool) {
+        self.init()
+        if isGrouped {
+            switch key.group {
+            case .named(let name): group = name
+            case .other: other = true
             }
-            attributes = key.attributes
-            let spreads = buckets.map { FleetSeries.Spread($0) }
-            devices = spreads.map { $0?.devices ?? 0 }
-            min = spreads.map { $0?.min }
-            p5 = spreads.map { $0?.p5 }
-            p25 = spreads.map { $0?.p25 }
-            p50 = spreads.map { $0?.p50 }
-            p75 = spreads.map { $0?.p75 }
-            p95 = spreads.map { $0?.p95 }
-            max = spreads.map { $0?.max }
-            mean = spreads.map { $0?.mean }
         }
+        attributes = key.attributes.json
+        let spreads = buckets.map { FleetSeries.Spread($0) }
+        devices = spreads.map { $0?.devices ?? 0 }
+        min = spreads.map { $0?.min }
+        p5 = spreads.map { $0?.p5 }
+        p25 = spreads.map { $0?.p25 }
+        p50 = spreads.map { $0?.p50 }
+        p75 = spreads.map { $0?.p75 }
+        p95 = spreads.map { $0?.p95 }
+        max = spreads.map { $0?.max }
+        mean = spreads.map { $0?.mean }
     }
+}
 
-    var metric: String
-    var unit: String?
-    var kind: String?
-    var aggregate: String?
-    var from: String
-    var to: String
-    var stepSeconds: Int64
-    var buckets: Int
-    var by: String?
-    /// The number of devices that could have a value.
-    var devices: Int
-    /// How many of them were looked at. Absent if all were.
-    var sampled: Int?
-    var series: [Series]
-
+extension FleetSeriesView {
     init(_ fleet: FleetSeries, _ query: FleetSeriesQuery, devices: Int, looked: Int) {
+        self.init()
         let window = fleet.window
         metric = query.metric
         unit = fleet.definition?.unit

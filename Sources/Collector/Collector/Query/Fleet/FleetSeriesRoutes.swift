@@ -1,14 +1,14 @@
-import CollectorStore
+import CollectorAPI
 import Hummingbird
 import MetricCatalog
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// The spread of a metric over the fleet and over time.
-struct FleetSeriesRoutes: Sendable {
-    let store: any RecordStore
-    let metadata: MetadataService
-    let scans: RequestShares
+struct FleetSeriesRoutes: RouteGroup {
+    let shared: RouteContext
 
     /// The most records that are read for one answer.
     static let maximumRecords = 2_000_000
@@ -54,9 +54,11 @@ struct FleetSeriesRoutes: Sendable {
         let isCertain = devices >= devicesBeforeEstimate && each * all > 2 * maximumRecords
         guard records > maximumRecords || isCertain else { return nil }
         return .tooMuch(
-            "In that time there are about \(CountText.of(each, "sample")) of each of \(CountText.of(all, "device")), and one "
-                + "answer reads \(maximumRecords). Ask for less time, or for a `sample` of about "
-                + "\(CountText.of(max(1, maximumRecords / each), "device")).")
+            """
+            In that time there are about \(CountText.of(each, "sample")) of each of \(CountText.of(all, "device")), \
+            and one answer reads \(maximumRecords). Ask for less time, or for a `sample` of about \
+            \(CountText.of(max(1, maximumRecords / each), "device")).
+            """)
     }
 }
 

@@ -1,5 +1,6 @@
-import CollectorStore
+import CollectorAPI
 import MetricCatalog
+import RecordStore
 import TelemetryBasics
 import WireModel
 
@@ -120,30 +121,22 @@ struct ValueRange: Equatable, Sendable {
     func contains(_ value: Double) -> Bool { value >= least ?? -.infinity && value <= greatest ?? .infinity }
 }
 
-/// A device's newest value of a metric.
-struct LatestValueView: Encodable {
-    struct Value: Encodable {
-        var attributes: MetricAttributes
-        var value: Double
-    }
-
-    var device: String
-    /// The device's wall clock.
-    var time: String
-    var receivedAt: String
-    var module: String
-    var unit: String
-    var kind: String
-    /// One per attribute set.
-    var values: [Value]
-
-    init(_ latest: LatestValue) {
+extension LatestValueView {
+    /// - Parameter name: the device's; `nil` for none.
+    init(_ latest: LatestValue, name: String?) {
+        self.init()
+        deviceName = name
         device = latest.record.device.description
         time = Timestamp.text(latest.record.header.wallTime)
         receivedAt = Timestamp.text(latest.record.receivedAt)
         module = latest.record.header.module
         unit = latest.points.first?.definition.unit ?? ""
         kind = latest.points.first?.definition.kind.name ?? ""
-        values = latest.points.map { Value(attributes: $0.attributes, value: $0.value) }
+        values = latest.points.map { point in
+            var value = Value()
+            value.attributes = point.attributes.json
+            value.value = point.value
+            return value
+        }
     }
 }

@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 /// The sum of many devices' balances. Pure.

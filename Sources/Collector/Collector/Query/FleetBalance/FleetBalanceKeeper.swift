@@ -1,5 +1,6 @@
-import CollectorStore
 import Logging
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 

@@ -1,13 +1,15 @@
-import CollectorStore
+import CollectorAPI
 import Hummingbird
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Whether every record of the fleet is accounted for: the last balance of all devices, and the last proof of all that
 /// is stored.
-struct FleetBalanceRoutes: Sendable {
+struct FleetBalanceRoutes: RouteGroup {
+    let shared: RouteContext
     let keeper: FleetBalanceKeeper
-    let metadata: MetadataService
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -28,9 +30,11 @@ struct FleetBalanceRoutes: Sendable {
 
     private func view(_ context: PersonContext, withTest: Bool) async throws -> FleetBalanceView {
         let organization = context.person.organization
-        var view = FleetBalanceView(isRunning: await keeper.isRunning, organization: organization)
+        var view = FleetBalanceView()
+        view.running = await keeper.isRunning
+        view.organization = organization
         if let result = await keeper.result {
-            view.state = .known
+            view.state = "known"
             view.balance = .init(
                 result, result.balance(of: organization, withTest: withTest), isOfAll: organization == nil)
         }
@@ -58,99 +62,9 @@ struct FleetBalanceRoutes: Sendable {
     }
 }
 
-/// The fleet's balance, as people see it.
-struct FleetBalanceView: Encodable {
-    enum State: String, Encodable {
-        /// No pass has ended since the collector started.
-        case unknown
-        case known
-    }
-
-    struct Balance: Encodable {
-        struct Fault: Encodable {
-            var device: String
-            var reasons: [String]
-            var lostAtCollector: UInt64
-            var missing: UInt64
-            var doubled: UInt64
-        }
-
-        var startedAt: String
-        var completedAt: String
-        /// Nothing is lost, doubled or contradictory, and every record file was read.
-        var intact: Bool
-        var devices: Int
-        var devicesWaiting: Int
-        var streams: Int
-        var streamsLeftOut: Int
-        var files: Int?
-        var produced: UInt64
-        var stored: UInt64
-        /// The rejected records by reason.
-        var rejected: [String: UInt64]
-        var dropped: [String: UInt64]
-        var waiting: UInt64
-        var lost: UInt64
-        var lostAtCollector: UInt64
-        var missing: UInt64
-        var doubled: UInt64
-        var devicesWithFaults: Int
-        var faults: [Fault]
-        /// Absent if there are none.
-        var unreadableFiles: [String]?
-    }
-
-    /// The result of the last `ws1collector verify`.
-    struct Verification: Encodable {
-        struct Scope: Encodable {
-            var files: Int
-            var chains: Int
-            var records: UInt64
-            var recordBytes: UInt64
-            var rejected: UInt64
-            var lostAtCollector: UInt64
-            var chunks: Int
-            var chunkBytes: UInt64
-        }
-
-        var startedAt: String
-        var completedAt: String
-        /// Nothing was found wrong in what the person may see.
-        var intact: Bool
-        /// Only for people of all organizations.
-        var scope: Scope?
-        var findingCount: Int
-        var findings: [VerifyReport.Finding]
-    }
-
-    var state = State.unknown
-    var running: Bool
-    /// Absent: all organizations.
-    var organization: String?
-    /// Absent while it is unknown.
-    var balance: Balance?
-    /// `null` if the stored data were never verified here.
-    var verification: Verification?
-
-    private enum Key: CodingKey { case state, running, organization, balance, verification }
-
-    init(isRunning: Bool, organization: String?) {
-        running = isRunning
-        self.organization = organization
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(state, forKey: .state)
-        try container.encode(running, forKey: .running)
-        try container.encodeIfPresent(organization, forKey: .organization)
-        try container.encodeIfPresent(balance, forKey: .balance)
-        try container.encode(verification, forKey: .verification)
-    }
-}
-
 extension FleetBalanceView.Balance {
     init(_ result: FleetBalanceKeeper.Result, _ sum: FleetBalance, isOfAll: Bool) {
+        self.init()
         startedAt = Timestamp.text(result.began)
         completedAt = Timestamp.text(result.completed)
         intact =
@@ -171,10 +85,14 @@ extension FleetBalanceView.Balance {
         missing = sum.missing
         doubled = sum.doubled
         devicesWithFaults = sum.devicesWithFaults
-        faults = sum.faults.map {
-            Fault(
-                device: $0.device.description, reasons: $0.reasons.map(\.rawValue), lostAtCollector: $0.lostAtCollector,
-                missing: $0.missing, doubled: $0.doubled)
+        faults = sum.faults.map { found in
+            var fault = Fault()
+            fault.device = found.device.description
+            fault.reasons = found.reasons.map(\.rawValue)
+            fault.lostAtCollector = found.lostAtCollector
+            fault.missing = found.missing
+            fault.doubled = found.doubled
+            return fault
         }
         unreadableFiles = result.unreadableFiles.isEmpty ? nil : result.unreadableFiles
     }
@@ -186,19 +104,40 @@ extension FleetBalanceView.Verification {
         self.init(summary, findings: summary.findings)
         intact = summary.findingCount == 0
         findingCount = summary.findingCount
-        scope = Scope(
-            files: summary.files, chains: summary.chains, records: summary.records, recordBytes: summary.recordBytes,
-            rejected: summary.rejected, lostAtCollector: summary.lostAtCollector, chunks: summary.chunks,
-            chunkBytes: summary.chunkBytes)
+        var scope = Scope()
+        scope.files = summary.files
+        scope.chains = summary.chains
+        scope.records = summary.records
+        scope.recordBytes = summary.recordBytes
+        scope.rejected = summary.rejected
+        scope.lostAtCollector = summary.lostAtCollector
+        scope.chunks = summary.chunks
+        scope.chunkBytes = summary.chunkBytes
+        self.scope = scope
     }
 
     /// - Parameter findings: those that the person may see.
     init(_ summary: VerifySummary, findings: [VerifyReport.Finding]) {
+        self.init()
         startedAt = Timestamp.text(summary.begun)
         completedAt = Timestamp.text(summary.ended)
         // Findings that were not kept may be about anybody.
         intact = findings.isEmpty && summary.findingCount == summary.findings.count
         findingCount = findings.count
-        self.findings = findings
+        self.findings = findings.map(Finding.init)
+    }
+}
+
+extension FleetBalanceView.Verification.Finding {
+    init(_ finding: VerifyReport.Finding) {
+        self.init()
+        code = finding.code.rawValue
+        file = finding.file
+        device = finding.device
+        epoch = finding.epoch
+        stream = finding.stream
+        first = finding.first
+        last = finding.last
+        message = finding.message
     }
 }

@@ -1,5 +1,5 @@
-import CollectorStore
 import MetricCatalog
+import RecordStore
 import WireModel
 
 /// A request for series of a device's samples.
@@ -161,7 +161,10 @@ extension SeriesWindow {
             let least = ((to - from) / Int64(Self.maximumBuckets)) / Self.second + 1
             throw Problem.invalidParameter(
                 "step",
-                "divides the time into more than \(Self.maximumBuckets) buckets; ask for \(least) s or more, or for less time."
+                """
+                divides the time into more than \(Self.maximumBuckets) buckets; ask for \(least) s or more, or for \
+                less time.
+                """
             )
         }
         self.init(from: from, to: to, step: step)

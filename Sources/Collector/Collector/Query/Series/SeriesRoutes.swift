@@ -1,16 +1,16 @@
 import CollectorAPI
-import CollectorStore
 import Foundation
 import HTTPTypes
 import Hummingbird
 import MetricCatalog
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
 /// Samples as series with steps, and the list of metrics.
-struct SeriesRoutes: Sendable {
-    let store: any RecordStore
-    let metadata: MetadataService
+struct SeriesRoutes: RouteGroup {
+    let shared: RouteContext
 
     /// The most numbers in one answer.
     private static let maximumValues = 1_100_000
@@ -24,14 +24,16 @@ struct SeriesRoutes: Sendable {
     func series(_ request: Request, _ context: PersonContext) async throws -> Response {
         let parameters = try QueryParameters(
             request, known: SeriesQuery.parameters, repeated: SeriesQuery.repeatedParameters)
-        let device = try await metadata.known(context)
+        let device = try await knownDevice(context)
         let query = try SeriesQuery(parameters, now: context.now)
         let accumulator = try await accumulate(query, of: device)
         let values = accumulator.series.count * query.window.buckets * query.aggregates.count
         guard values <= Self.maximumValues else {
             throw Problem.tooMuch(
-                "\(accumulator.series.count) series of \(query.window.buckets) buckets make \(values) values; one answer has at most \(Self.maximumValues). "
-                    + "Ask for a longer `step`, less time, or one `attribute`.")
+                """
+                \(accumulator.series.count) series of \(query.window.buckets) buckets make \(values) values; one \
+                answer has at most \(Self.maximumValues). Ask for a longer `step`, less time, or one `attribute`.
+                """)
         }
         return try SeriesView(accumulator, query.aggregates, device: device.id).response()
             .naming(missing: store.unreadableFiles(of: .sample))
@@ -52,28 +54,9 @@ struct SeriesRoutes: Sendable {
     }
 }
 
-/// Series, as people see them: `values[aggregate][i]` belongs to the bucket that begins at `from` + i × `stepSeconds`;
-/// null if there is none.
-struct SeriesView: Encodable {
-    struct Series: Encodable {
-        var metric: String
-        /// UCUM.
-        var unit: String
-        var kind: String
-        var module: String
-        var application: String?
-        var attributes: MetricAttributes
-        var values: [String: [Double?]]
-    }
-
-    var device: String
-    var from: String
-    var to: String
-    var stepSeconds: Int64
-    var buckets: Int
-    var series: [Series]
-
+extension SeriesView {
     init(_ accumulator: SeriesAccumulator, _ aggregates: [SeriesAggregate], device: DeviceID) {
+        self.init()
         let window = accumulator.window
         self.device = device.description
         from = Timestamp.text(window.from)
@@ -87,10 +70,15 @@ struct SeriesView: Encodable {
                     (0..<window.buckets).map { (found.buckets[$0] ?? SeriesBucket()).value(aggregate) }
                 )
             }
-            return Series(
-                metric: key.metric, unit: found.definition.unit, kind: found.definition.kind.name, module: key.module,
-                application: key.application.isEmpty ? nil : key.application, attributes: key.attributes,
-                values: Dictionary(values) { first, _ in first })
+            var series = Series()
+            series.metric = key.metric
+            series.unit = found.definition.unit
+            series.kind = found.definition.kind.name
+            series.module = key.module
+            series.application = key.application.isEmpty ? nil : key.application
+            series.attributes = key.attributes.json
+            series.values = Dictionary(values) { first, _ in first }
+            return series
         }
     }
 
@@ -100,19 +88,16 @@ struct SeriesView: Encodable {
     }
 }
 
-/// A metric of the catalog.
-struct CatalogView: Encodable {
-    var metric: String
-    /// UCUM.
-    var unit: String
-    var kind: String
-    var module: String
-    var description: String
-
-    static let all = CatalogedMetric.all.map { metric in
-        CatalogView(
-            metric: metric.definition.name, unit: metric.definition.unit, kind: metric.definition.kind.name,
-            module: SampleModuleNames.name(of: metric.kind) ?? "", description: metric.definition.description)
+extension CatalogView {
+    /// All metrics of the catalog.
+    static let all = CatalogedMetric.all.map { metric -> CatalogView in
+        var view = CatalogView()
+        view.metric = metric.definition.name
+        view.unit = metric.definition.unit
+        view.kind = metric.definition.kind.name
+        view.module = SampleModuleNames.name(of: metric.kind) ?? ""
+        view.description = metric.definition.description
+        return view
     }
 }
 

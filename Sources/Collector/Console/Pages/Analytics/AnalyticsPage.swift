@@ -1,7 +1,9 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// The events of programs by name.
-struct AnalyticsPage: Page {
+struct AnalyticsPage: ConsolePage {
     let path = EventQuery.path
 
     /// The most names of the table. A file has all.
@@ -22,11 +24,11 @@ struct AnalyticsPage: Page {
         do {
             let summary = try await events.summary(by: "name")
             values.merge(Self.values(summary, query)) { $1 }
-            if summary["groups"].items.isEmpty {
+            if summary.groups.isEmpty {
                 values["reasons"] = .array(try await EventAbsence.reasons(query, visit))
             }
-        } catch let problem as APIProblem where [400, 429].contains(problem.status) {
-            values["summaryProblem"] = .text(problem.detail)
+        } catch let problem as Problem where [400, 429].contains(problem.status) {
+            values["summaryProblem"] = JSONValue(problem.detail)
         }
         return answer(values)
     }
@@ -35,26 +37,34 @@ struct AnalyticsPage: Page {
         .view(View("analytics", title: "SDK Analytics", values))
     }
 
-    private static func values(_ summary: JSONValue, _ query: EventQuery) -> [String: JSONValue] {
-        let groups = summary["groups"].items
-        let total = groups.compactMap { $0["count"].number }.reduce(0, +)
+    private static func values(_ summary: EventSummaryView, _ query: EventQuery) -> [String: JSONValue] {
+        let groups = summary.groups
+        let total = groups.reduce(0) { $0 + Double($1.count) }
         let chart = EventCharts.counts(summary, id: "by-name", title: "Events by name")
         return [
             "total": .real(total), "nameCount": JSONValue(groups.count), "isEmpty": .boolean(groups.isEmpty),
             "charts": .array(chart.map { [$0.values] } ?? []),
             "isTooMuch": .boolean(chart == nil && !groups.isEmpty),
             "leftOutNames": groups.count > names ? JSONValue(groups.count - names) : .null,
-            "percentileDigits": summary["percentileDigits"],
+            "percentileDigits": .of(summary.percentileDigits),
             "groups": .array(
                 groups.prefix(names).map { group in
-                    let name = group["key"].text ?? ""
-                    return group.with([
-                        "address": .text(query.address(event: name)),
-                        "label": .text(name.isEmpty ? "(without a name)" : name),
-                        "share": .real((group["count"].number ?? 0) / total),
+                    group.values.with([
+                        "address": .text(query.address(event: group.key)),
+                        "label": .text(group.key.isEmpty ? "(without a name)" : group.key),
+                        "share": .real(Double(group.count) / total),
                     ])
                 }),
             "summaryCSV": .text(query.csv("names")), "eventsCSV": .text(query.csv("events")),
         ]
+    }
+}
+
+extension EventSummaryView.Group {
+    /// The values for templates, without those over time, which charts have.
+    var values: JSONValue {
+        var group = self
+        group.buckets = nil
+        return .of(group)
     }
 }

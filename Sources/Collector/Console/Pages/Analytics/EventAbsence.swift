@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// Why there may be no event: what profiles say about analytics, and what a filter leaves out.
@@ -15,17 +16,18 @@ enum EventAbsence {
         if query.isFiltered {
             reasons.append(reason("No event of this range passes the filters.", "Remove them", query.withoutFilters))
         }
-        if !query.fields.isChecked("test"), query.devices.device?["test"].isTrue != true {
+        if !query.fields.isChecked("test"), query.devices.device?.test != true {
             reasons.append(
                 reason("Events of test devices are left out.", "Include them", query.address("test", "true")))
         }
         let organizations =
-            if let device = query.devices.device { [device["organization"].text ?? ""] } else {
+            if let device = query.devices.device { [device.organization] } else {
                 Array(try await visit.organizationNames().prefix(maximumOrganizations))
             }
         for organization in organizations {
             let place = ProfilePlace(organization: organization, application: nil)
-            guard let profile = try await visit.api.find(place.profile, [("effective", "true")])?["profile"] else {
+            guard let profile = try await visit.api.find(.getProfile(organization), [("effective", "true")])?.profile
+            else {
                 continue
             }
             reasons.append(

@@ -1,8 +1,9 @@
+import CollectorAPI
 import JSON
 import WireModel
 
 /// One event: how often it came and from how many devices, its values, and the single events.
-struct EventPage: Page {
+struct EventPage: ConsolePage {
     let path = EventQuery.eventPath
 
     /// The most groups of the table. A file has all.
@@ -22,11 +23,11 @@ struct EventPage: Page {
         do {
             let summary = try await summaries.summary(by: "name")
             values.merge(Self.values(summary, query)) { $1 }
-            if let group = summary["groups"].items.first {
+            if let group = summary.groups.first {
                 values.merge(try await breakdown(group, summaries, visit)) { $1 }
             }
-        } catch let problem as APIProblem where [400, 429].contains(problem.status) {
-            values["summaryProblem"] = .text(problem.detail)
+        } catch let problem as Problem where [400, 429].contains(problem.status) {
+            values["summaryProblem"] = JSONValue(problem.detail)
         }
         values.merge(try await events(query, visit)) { $1 }
         return answer(event, values)
@@ -36,22 +37,22 @@ struct EventPage: Page {
         .view(View("analytics-event", title: "\(event) - SDK Analytics", values))
     }
 
-    private static func values(_ summary: JSONValue, _ query: EventQuery) -> [String: JSONValue] {
+    private static func values(_ summary: EventSummaryView, _ query: EventQuery) -> [String: JSONValue] {
         let charts = [EventCharts.counts(ofOne: summary), EventCharts.numbers(summary)].compactMap { $0?.values }
         return [
-            "group": summary["groups"].items.first ?? .null, "charts": .array(charts),
-            "percentileDigits": summary["percentileDigits"],
+            "group": summary.groups.first?.values ?? .null, "charts": .array(charts),
+            "percentileDigits": .of(summary.percentileDigits),
         ]
     }
 
     // MARK: Breakdown
 
     private func breakdown(
-        _ group: JSONValue, _ summaries: EventSummaries, _ visit: Visit
+        _ group: EventSummaryView.Group, _ summaries: EventSummaries, _ visit: Visit
     ) async throws -> [String: JSONValue] {
         let query = summaries.query
         // Numbers have a chart of their own, and nearly each is another value.
-        let isNumeric = group["numeric"]["count"] == group["count"]
+        let isNumeric = group.numeric?.count == group.count
         let property = Self.property(visit) ?? (isNumeric ? "application" : "value")
         var values: [String: JSONValue] = [
             "groupings": .array(
@@ -65,33 +66,26 @@ struct EventPage: Page {
         ]
         do {
             let summary = try await summaries.summary(by: property)
-            let groups = summary["groups"].items
-            let names =
-                property == "device"
-                ? try await visit.api.deviceNames(of: Set(groups.prefix(Self.groups).compactMap { $0["key"].text }))
-                : [:]
-            let chart = EventCharts.counts(summary, id: "by-property", title: "Events by \(property)") {
-                names[$0] ?? $0
-            }
+            let groups = summary.groups
+            let chart = EventCharts.counts(summary, id: "by-property", title: "Events by \(property)")
             values["breakdownCharts"] = .array(chart.map { [$0.values] } ?? [])
-            let counted = groups.compactMap { $0["count"].integer }.saturatingSum
-            let without = (group["count"].integer ?? 0).subtractingSaturating(counted)
-            values["without"] = without > 0 ? .integer(without) : .null
+            let counted = groups.map(\.count).saturatingSum
+            let without = group.count.subtractingSaturating(counted)
+            values["without"] = without > 0 ? JSONValue(without) : .null
             values["leftOutGroups"] = groups.count > Self.groups ? JSONValue(groups.count - Self.groups) : .null
             values["groups"] = .array(
                 groups.prefix(Self.groups).map { one in
-                    let key = one["key"].text ?? ""
-                    return one.with([
-                        "label": .text(names[key] ?? (key.isEmpty ? "(empty)" : key)),
+                    one.values.with([
+                        "label": .text(one.deviceName ?? (one.key.isEmpty ? "(empty)" : one.key)),
                         // An empty filter is none.
-                        "address": key.isEmpty ? .null : .text(query.address(property, key)),
+                        "address": one.key.isEmpty ? .null : .text(query.address(property, one.key)),
                         "deviceAddress": property == "device"
-                            ? .text("\(visit.base)/devices/\(key.percentEncoded)") : .null,
-                        "share": .real((one["count"].number ?? 0) / Double(max(counted, 1))),
+                            ? .text("\(visit.base)/devices/\(one.key.percentEncoded)") : .null,
+                        "share": .real(Double(one.count) / Double(max(counted, 1))),
                     ])
                 })
-        } catch let problem as APIProblem where problem.code == "too-much" {
-            values["breakdownProblem"] = .text(problem.detail)
+        } catch let problem as Problem where problem.code == "too-much" {
+            values["breakdownProblem"] = JSONValue(problem.detail)
         }
         return values
     }
@@ -103,25 +97,20 @@ struct EventPage: Page {
     // MARK: Single events
 
     private func events(_ query: EventQuery, _ visit: Visit) async throws -> [String: JSONValue] {
-        let page = try await visit.api.get(
-            "/api/v1/events",
-            query.selection.with("limit", Self.eventsPerPage).with("cursor", visit.query.text("cursor")))
-        let names = try await visit.api.deviceNames(of: Set(page.pageItems.compactMap { $0["device"].text }))
+        let page = try await visit.api.call(
+            .listEvents, query.selection.with("limit", Self.eventsPerPage).with("cursor", visit.query.text("cursor")))
         return [
             "events": .array(
-                page.pageItems.map { record in
-                    let id = record["device"].text ?? ""
-                    return record.with([
-                        "deviceName": .text(names[id] ?? id),
-                        "deviceAddress": .text("\(visit.base)/devices/\(id.percentEncoded)"),
-                        "hasAttributes": .boolean(!record["event"]["attributes"].members.isEmpty),
-                        "outcome": record["event"]["succeeded"].truth.map { .text($0 ? "succeeded" : "failed") }
-                            ?? .null,
-                        "seconds": record["event"]["durationMicroseconds"].number.map { .real($0 / 1_000_000) }
-                            ?? .null,
+                page.items.map { record in
+                    JSONValue.of(record).with([
+                        "deviceName": .text(record.deviceName ?? record.device),
+                        "deviceAddress": .text("\(visit.base)/devices/\(record.device.percentEncoded)"),
+                        "hasAttributes": .boolean(record.event?.attributes.isEmpty == false),
+                        "outcome": JSONValue(record.event?.succeeded.map { $0 ? "succeeded" : "failed" }),
+                        "seconds": .of(record.event?.durationMicroseconds.map { Double($0) / 1_000_000 }),
                     ])
                 }),
-            "more": page.more(at: visit), "eventsCSV": .text(query.csv("events")),
+            "more": visit.more(page.next), "eventsCSV": .text(query.csv("events")),
         ]
     }
 

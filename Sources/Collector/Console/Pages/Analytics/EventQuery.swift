@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// The events that a page of SDK Analytics is about. All of it is in the page's address.
@@ -35,7 +36,7 @@ struct EventQuery {
         range = asked.choice == nil ? asked : asked.aligned(to: stepSeconds)
         devices = try await DeviceChoice(visit)
         let kept = visit.query.only(Self.filters + ["by"] + TimeRange.names)
-        fields = devices.device.map { kept.with("device", $0["id"].text) } ?? kept
+        fields = devices.device.map { kept.with("device", $0.id) } ?? kept
     }
 
     var isFiltered: Bool { !fields.only(Self.filters).isEmpty }
@@ -49,7 +50,7 @@ struct EventQuery {
     }
 
     private var testFlag: String? {
-        (devices.device?["test"].isTrue ?? false) || fields.isChecked("test") ? "true" : nil
+        (devices.device?.test ?? false) || fields.isChecked("test") ? "true" : nil
     }
 
     // MARK: Addresses, with the proxy's prefix
@@ -82,11 +83,11 @@ struct EventQuery {
             "range": range.values(at: visit, fragment: "events"),
             "keptFields": visit.query.only(["event"] + TimeRange.names).hidden, "isFiltered": .boolean(isFiltered),
             "withTest": .boolean(fields.isChecked("test")), "deviceChoice": devices.values(at: visit),
-            "deviceField": JSONValue(devices.device?["id"].text ?? visit.query.text("device")),
+            "deviceField": JSONValue(devices.device?.id ?? visit.query.text("device")),
             "formAddress": .text(base + (event == nil ? Self.path : Self.eventPath)),
             "withoutFilters": .text(withoutFilters),
             "device": devices.device.map {
-                ["name": .text(DeviceChoice.name(of: $0)), "id": $0["id"]]
+                ["name": .text(DeviceChoice.name(of: $0)), "id": .text($0.id)]
             } ?? .null,
         ]
     }

@@ -1,4 +1,6 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// Summaries and lists of events, as pages and files need them.
 struct EventSummaries {
@@ -11,26 +13,26 @@ struct EventSummaries {
     private static let filePages = 100
 
     /// Counts by a property. Without counts over time if there are too many groups for them.
-    func summary(by property: String) async throws -> JSONValue {
+    func summary(by property: String) async throws -> EventSummaryView {
         let fields = query.selection.with("by", property)
         do {
-            return try await api.get("/api/v1/events/summary", fields.with("step", "\(query.stepSeconds)"))
-        } catch let problem as APIProblem where problem.code == "too-much" {
-            return try await api.get("/api/v1/events/summary", fields)
+            return try await api.call(.summarizeEvents, fields.with("step", "\(query.stepSeconds)"))
+        } catch let problem as Problem where problem.code == "too-much" {
+            return try await api.call(.summarizeEvents, fields)
         }
     }
 
     /// A table of all groups.
-    static func rows(_ summary: JSONValue) -> [[String]] {
-        let numeric = ["count", "mean", "min", "p50", "p95", "max", "sum"]
+    static func rows(_ summary: EventSummaryView) -> [[String]] {
         let heads = ["Numbers", "Mean", "Least", "Median", "95th percentile", "Greatest", "Sum"]
-        let by = DisplayText.words(summary["by"].text ?? "")
+        let by = DisplayText.words(summary.by)
         return [[by.prefix(1).uppercased() + by.dropFirst()] + ["Events", "Devices"] + heads]
-            + summary["groups"].items.map { group in
-                let key = group["key"].text ?? ""
-                return [key]
-                    + [group["count"], group["devices"]].map { $0.number.map(DisplayText.plain) ?? "" }
-                    + numeric.map { group["numeric"][$0].number.map(DisplayText.plain) ?? "" }
+            + summary.groups.map { group in
+                let numbers = group.numeric.map {
+                    [Double($0.count), $0.mean, $0.min, $0.p50, $0.p95, $0.max, $0.sum].map(DisplayText.plain)
+                }
+                return [group.key, "\(group.count)", "\(group.devices)"]
+                    + (numbers ?? Array(repeating: "", count: heads.count))
             }
     }
 
@@ -44,23 +46,22 @@ struct EventSummaries {
         ]
         var fields = query.selection.with("limit", "1000")
         for _ in 0..<Self.filePages {
-            let page = try await api.get("/api/v1/events", fields)
-            for record in page.pageItems.prefix(maximumEvents + 1 - rows.count) { rows.append(Self.row(record)) }
-            guard rows.count <= maximumEvents, let next = page["next"].text else { break }
+            let page = try await api.call(.listEvents, fields)
+            for record in page.items.prefix(maximumEvents + 1 - rows.count) { rows.append(Self.row(record)) }
+            guard rows.count <= maximumEvents, let next = page.next else { break }
             fields = fields.with("cursor", next)
         }
         return rows
     }
 
-    private static func row(_ record: JSONValue) -> [String] {
-        let event = record["event"]
-        let duration = event["durationMicroseconds"].number.map { DisplayText.plain($0 / 1_000_000) }
+    private static func row(_ record: RecordView) -> [String] {
+        let event = record.event ?? EventView()
+        let duration = event.durationMicroseconds.map { DisplayText.plain(Double($0) / 1_000_000) }
         return [
-            record["time"].text ?? "", record["receivedAt"].text ?? "", record["device"].text ?? "",
-            record["application"].text ?? "", event["type"].text ?? "", event["name"].text ?? "",
-            value(event["value"]), event["valueType"].text ?? "",
-            event["attributes"].members.isEmpty ? "" : event["attributes"].compactText,
-            event["session"].text ?? "", event["succeeded"].renderText, duration ?? "",
+            record.time, record.receivedAt, record.device, record.application ?? "", event.type, event.name,
+            value(event.value), event.valueType,
+            event.attributes.isEmpty ? "" : JSONValue.object(event.attributes).compactText,
+            event.session ?? "", JSONValue.of(event.succeeded).renderText, duration ?? "",
         ]
     }
 

@@ -1,62 +1,62 @@
+import CollectorAPI
 import JSON
 
 /// Where every record of a device is.
-struct DeviceBalancePage: Page {
+struct DeviceBalancePage: ConsolePage {
     let path = "/devices/{device}/balance"
 
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
-        let balance = try await visit.api.get("\(subject.path)/balance", visit.query.only(["cursor"]))
-        let streams = balance["streams"].items
+        let balance = try await visit.api.call(.getBalance(subject.id), visit.query.only(["cursor"]))
         return subject.answer(
             "device-balance",
             [
-                "balance": balance, "epochs": .array(Self.epochs(streams)),
-                "dropReasons": Self.reasons(streams.map { $0["dropped"] }, Self.droppedBecause).table,
-                "rejectReasons": Self.reasons(streams.map { $0["rejected"] }, Self.rejectedBecause).table,
-                "summary": .text(Self.summary(of: balance)), "more": balance.more(at: visit),
-                "isPart": .boolean(balance["next"].text != nil || visit.query["cursor"] != nil),
+                "balance": .of(balance), "epochs": .array(Self.epochs(balance.streams)),
+                "dropReasons": Self.reasons(balance.streams.map(\.dropped), Self.droppedBecause).table,
+                "rejectReasons": Self.reasons(balance.streams.map(\.rejected), Self.rejectedBecause).table,
+                "summary": .text(Self.summary(of: balance)), "more": visit.more(balance.next),
+                "isPart": .boolean(balance.next != nil || visit.query["cursor"] != nil),
             ])
     }
 
     /// Streams by epoch, the open one first.
-    private static func epochs(_ streams: [JSONValue]) -> [JSONValue] {
+    private static func epochs(_ streams: [BalanceReport.Stream]) -> [JSONValue] {
         var order: [String] = []
-        var found: [String: [JSONValue]] = [:]
+        var found: [String: [BalanceReport.Stream]] = [:]
         for stream in streams {
-            let epoch = stream["epoch"].text ?? ""
-            if found[epoch] == nil { order.append(epoch) }
-            found[epoch, default: []].append(stream)
+            if found[stream.epoch] == nil { order.append(stream.epoch) }
+            found[stream.epoch, default: []].append(stream)
         }
-        let epochs = order.map { epoch -> JSONValue in
+        let epochs = order.map { epoch in
             let rows = found[epoch] ?? []
-            return [
-                "epoch": .text(epoch), "isOpen": .boolean(rows.contains { !$0["closed"].isTrue }), "rows": .array(rows),
-            ]
+            return (epoch: epoch, isOpen: rows.contains { !$0.closed }, rows: rows)
         }
-        return epochs.filter { $0["isOpen"].isTrue } + epochs.filter { !$0["isOpen"].isTrue }
+        return (epochs.filter(\.isOpen) + epochs.filter { !$0.isOpen }).map { epoch in
+            ["epoch": .text(epoch.epoch), "isOpen": .boolean(epoch.isOpen), "rows": .of(epoch.rows)]
+        }
     }
 
-    private static func summary(of balance: JSONValue) -> String {
-        let totals = balance["totals"]
-        func count(_ name: String) -> String { DisplayText.count(totals[name].number ?? 0) }
-        guard !balance["streams"].items.isEmpty || count("streams") != "0" else {
+    private static func summary(of balance: BalanceReport) -> String {
+        let totals = balance.totals
+        func count(_ records: UInt64) -> String { DisplayText.count(Double(records)) }
+        guard !balance.streams.isEmpty || totals.streams > 0 else {
             return "No record has arrived yet, so there is nothing to account for."
         }
         let sum =
-            "\(count("recordsProduced")) produced = \(count("recordsStored")) stored + "
-            + "\(count("recordsRejected")) rejected + \(count("recordsDropped")) dropped + "
-            + "\(count("recordsLostAtCollector")) lost at the collector + "
-            + "\(count("recordsWaiting")) waiting on the device"
-        return balance["closes"].isTrue
+            "\(count(totals.produced)) produced = \(count(totals.stored)) stored + "
+            + "\(count(totals.rejected)) rejected + \(count(totals.dropped)) dropped + "
+            + "\(count(totals.lostAtCollector)) lost at the collector + "
+            + "\(count(totals.waiting)) waiting on the device"
+        let leftOut = DisplayText.counted(JSONValue(totals.leftOut), "stream")
+        return balance.closes
             ? "The balance closes. Every record is accounted for: \(sum)."
-            : "The balance does not close. \(totals.counted("leftOut", "stream")) left out of these sums: \(sum)."
+            : "The balance does not close. \(leftOut) left out of these sums: \(sum)."
     }
 
     /// The reasons that occur, with their meaning.
-    private static func reasons(_ counts: [JSONValue], _ meanings: [String: String]) -> JSONValue {
+    private static func reasons(_ counts: [[String: UInt64]], _ meanings: [String: String]) -> JSONValue {
         var sums: [String: Double] = [:]
-        for (name, count) in counts.flatMap(\.members) { sums[name, default: 0] += count.number ?? 0 }
+        for (name, count) in counts.flatMap(\.self) { sums[name, default: 0] += Double(count) }
         return .array(
             sums.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { name, sum in
                 [

@@ -1,8 +1,10 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// A device's commands with their state, and the forms to issue further ones.
-struct DeviceCommandsPage: Page {
+struct DeviceCommandsPage: ConsolePage {
     let path = "/devices/{device}/commands"
 
     private static let wipes: Set = ["wipe", "enterprise-wipe"]
@@ -11,34 +13,39 @@ struct DeviceCommandsPage: Page {
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
         let query = visit.query.only(["cursor"]).with("limit", "50")
-        let page = try await visit.api.get("\(subject.path)/commands", query)
-        let commands = page.pageItems.map { command in
-            let needed: Visitor.Role = Self.wipes.contains(command["kind"].text ?? "") ? .administrator : .operator
-            let values = Self.values(of: command)
-            return values.with([
-                "canEnd": .boolean(values["isOpen"].truth == true && visit.visitor.role >= needed)
+        let page = try await visit.api.call(.listCommands(subject.id), query)
+        let commands = page.items.map { command in
+            let needed: PersonRole = Self.wipes.contains(command.kind) ? .administrator : .operator
+            return Self.values(of: command).with([
+                "canEnd": .boolean(Self.isOpen(command) && visit.visitor.role >= needed)
             ])
         }
         return subject.answer(
             "device-commands",
             Self.choices(visit.form).merging([
-                "commands": .array(commands), "more": page.more(at: visit),
+                "commands": .array(commands), "more": visit.more(page.next),
                 "requests": .text(visit.base + FormFields([("device", subject.id)]).address("/request-logs")),
             ]) { $1 })
     }
 
     /// A command with its arguments as a list, and whether it can be cancelled.
-    static func values(of command: JSONValue) -> JSONValue {
-        let isOpen = !final.contains(command["state"].text ?? "")
-        return command.with([
-            "isOpen": .boolean(isOpen),
-            "canCancel": .boolean(isOpen && command["kind"].text == "request-logs"),
-            "given": .array(
-                command["arguments"].members.filter { $0.value.truth != false }.sorted { $0.key < $1.key }.map {
-                    name, value in
-                    ["name": .text(DisplayText.words(name)), "value": .text(value.text ?? value.compactText)]
-                }),
+    static func values(of command: CommandView) -> JSONValue {
+        JSONValue.of(command).with([
+            "isOpen": .boolean(isOpen(command)),
+            "canCancel": .boolean(isOpen(command) && command.kind == "request-logs"),
+            "given": given(.of(command.arguments)),
         ])
+    }
+
+    private static func isOpen(_ command: CommandView) -> Bool { !final.contains(command.state) }
+
+    /// The arguments of a command as a list, for the template `command-facts`.
+    private static func given(_ arguments: JSONValue) -> JSONValue {
+        .array(
+            arguments.members.filter { $0.value != .null && $0.value != false }.sorted { $0.key < $1.key }.map {
+                name, value in
+                ["name": .text(DisplayText.words(name)), "value": .text(value.text ?? value.compactText)]
+            })
     }
 
     /// The choices that the forms of commands offer, as they were chosen.
@@ -61,29 +68,29 @@ struct DeviceCommandsPage: Page {
     }
 
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
-        let device = visit.segment("device")
+        let device = visit.parameter("device")
+        let here = "/devices/\(device.percentEncoded)/commands"
         if action == "end" {
-            let command = (visit.form.text("command") ?? "").percentEncoded
-            try await visit.api.send("DELETE", "/api/v1/devices/\(device)/commands/\(command)")
+            try await visit.api.call(.endCommand(device, visit.form.text("command") ?? ""))
             return .done(
                 "The command is not sent any more. A device that has it may still carry it out.",
-                at: "/devices/\(device)/commands")
+                at: here)
         }
         let kinds = [
             "send-beacon", "query-device-information", "reload-profile", "change-log-level", "request-logs", "cancel",
         ]
         guard kinds.contains(action) else { return nil }
-        let command = try await visit.api.send(
-            "POST", "/api/v1/devices/\(device)/commands",
+        let command = try await visit.api.call(
+            .issueCommand(device),
             body: ["kind": .text(action), "arguments": .object(try Self.arguments(of: action, visit.form))],
             idempotencyKey: visit.formKey)
-        let end = command["expiresAt"].text.map { ", until \(DisplayText.time($0))" } ?? ""
         return .done(
-            "The command \(DisplayText.words(action)) waits for the device\(end).", at: "/devices/\(device)/commands")
+            "The command \(DisplayText.words(action)) waits for the device, until "
+                + "\(DisplayText.time(command.expiresAt)).", at: here)
     }
 
     /// The arguments that a form gives, with the names of the API. Empty fields are left out.
-    static func arguments(of kind: String, _ form: FormFields) throws(APIProblem) -> [String: JSONValue] {
+    static func arguments(of kind: String, _ form: FormFields) throws(Problem) -> [String: JSONValue] {
         var arguments: [String: JSONValue] = [:]
         func readText(_ names: String...) {
             for name in names { if let text = form.text(name) { arguments[name] = .text(text) } }

@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
 
@@ -7,31 +8,31 @@ import TelemetryBasics
 /// It states what is known and by what. A device that vanished without a word gets the possible reasons, not a guess;
 /// the timeline names the reason once the device is back.
 struct DeviceDiagnosis {
-    let device: JSONValue
+    let device: DeviceView
     /// The newest decision on do-not-disturb.
-    let doNotDisturb: JSONValue
-    /// The profile that the device gets.
+    let doNotDisturb: DoNotDisturbView
+    /// The document of the profile that the device gets; null if it gets none.
     let profile: JSONValue
     /// Microseconds since 1970.
     let now: Int64
 
-    private var beacon: JSONValue { device["beacon"] }
+    private var beacon: JSONValue { device.beacon ?? .null }
 
     // MARK: Contact
 
     /// Why it does or does not report.
     var contact: [String] {
-        switch device["state"].text {
+        switch device.state {
         case "revoked":
             [
-                "An administrator revoked it\(at(device["revokedAt"])). The collector refuses its credential, and "
+                "An administrator revoked it\(at(device.revokedAt)). The collector refuses its credential, and "
                     + "what it produces stays on it until it is reinstated."
             ]
         case "left":
-            ["It left\(at(device["leftAt"])): its enrollment has ended. It sends nothing until it enrolls again."]
+            ["It left\(at(device.leftAt)): its enrollment has ended. It sends nothing until it enrolls again."]
         case "enrolled":
             [
-                device["lastSeenAt"].text == nil
+                device.lastSeenAt == nil
                     ? "It has sent nothing since it enrolled."
                     : "It has no schedule of beacons, so nobody can say whether one is missing."
             ]
@@ -48,12 +49,12 @@ struct DeviceDiagnosis {
 
     private var absence: [String] {
         var lines: [String] = []
-        if let interval, let since = ago(device["lastBeaconAt"]) ?? ago(device["enrolledAt"]) {
+        if let interval, let since = ago(device.lastBeaconAt ?? device.enrolledAt) {
             let missing = DisplayText.count((since / interval).rounded(.down))
             lines.append("Beacons are due every \(DisplayText.duration(interval)). Missing: \(missing).")
         }
         lines.append(lastWords)
-        if let beacon = time(device["lastBeaconAt"]), let seen = time(device["lastSeenAt"]), let interval,
+        if let beacon = time(device.lastBeaconAt), let seen = time(device.lastSeenAt), let interval,
             Double(seen - beacon) / 1_000_000 > 2 * interval
         {
             lines.append(
@@ -119,7 +120,10 @@ struct DeviceDiagnosis {
             let bytes = stream["waitingBytes"].number.map { " (\(DisplayText.bytes($0)))" } ?? ""
             let name = stream["stream"].text ?? ""
             return
-                "\(DisplayText.counted(stream["waiting"], "record")) of the stream \(name) waited at its last beacon\(bytes)\(age)."
+                """
+                \(DisplayText.counted(stream["waiting"], "record")) of the stream \(name) waited at its last \
+                beacon\(bytes)\(age).
+                """
         }
     }
 
@@ -128,15 +132,14 @@ struct DeviceDiagnosis {
     }
 
     private var quiet: [String] {
-        let isOn = doNotDisturb["on"].isTrue && doNotDisturb["allowed"].isTrue
-        let reported = doNotDisturb["reported"]
+        let isOn = doNotDisturb.on && doNotDisturb.allowed
         var lines: [String] = []
-        if isOn || reported.isTrue {
-            let who = doNotDisturb["person"].text.map { ", set by \($0)" } ?? ""
-            let since = isOn ? "\(at(doNotDisturb["setAt"], "since"))\(who)" : ""
+        if isOn || doNotDisturb.reported == true {
+            let who = doNotDisturb.person.map { ", set by \($0)" } ?? ""
+            let since = isOn ? "\(at(doNotDisturb.setAt, "since"))\(who)" : ""
             lines.append("Do-not-disturb is on\(since): samples, events and logs pause, beacons go on.")
         }
-        if reported != .null, reported.isTrue != isOn {
+        if let reported = doNotDisturb.reported, reported != isOn {
             lines.append("It has not told yet that it follows the newest decision on do-not-disturb.")
         }
         return lines
@@ -181,14 +184,14 @@ struct DeviceDiagnosis {
 
     // MARK: -
 
-    private var interval: Double? { device["expectedBeaconSeconds"].number.flatMap { $0 > 0 ? $0 : nil } }
+    private var interval: Double? { device.expectedBeaconSeconds.flatMap { $0 > 0 ? Double($0) : nil } }
 
-    private func time(_ value: JSONValue) -> Int64? { value.text.flatMap { Timestamp.parse($0) } }
+    private func time(_ text: String?) -> Int64? { text.flatMap { Timestamp.parse($0) } }
 
     /// Seconds.
-    private func ago(_ value: JSONValue) -> Double? { time(value).map { Double(now - $0) / 1_000_000 } }
+    private func ago(_ text: String?) -> Double? { time(text).map { Double(now - $0) / 1_000_000 } }
 
-    private func at(_ value: JSONValue, _ word: String = "at") -> String {
-        value.text.map { " \(word) \(DisplayText.time($0))" } ?? ""
+    private func at(_ time: String?, _ word: String = "at") -> String {
+        time.map { " \(word) \(DisplayText.time($0))" } ?? ""
     }
 }

@@ -1,8 +1,10 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// An overview of one device: whether it reports and why not, what it holds back, how it is, and how it was.
-struct DevicePage: Page {
+struct DevicePage: ConsolePage {
     let path = "/devices/{device}"
 
     private static let buckets: Int64 = 100
@@ -12,13 +14,13 @@ struct DevicePage: Page {
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
         let api = visit.api
-        let profile = try await api.find(subject.profilePath, [("effective", "true")]) ?? .null
-        let notices = try await api.get("/api/v1/notices", [("subject", subject.id), ("limit", "20")])
-        let doNotDisturb = try await api.get("\(subject.path)/do-not-disturb")
+        let profile = try await api.find(subject.profile, [("effective", "true")])
+        let notices = try await api.call(.listNotices, [("subject", subject.id), ("limit", "20")])
+        let doNotDisturb = try await api.call(.getDoNotDisturb(subject.id))
         let diagnosis = DeviceDiagnosis(
-            device: subject.device, doNotDisturb: doNotDisturb, profile: profile["profile"], now: visit.now)
+            device: subject.device, doNotDisturb: doNotDisturb, profile: profile?.profile ?? .null, now: visit.now)
 
-        let since = subject.device["createdAt"].text.flatMap { Timestamp.parse($0) }
+        let since = Timestamp.parse(subject.device.createdAt)
         let range = try TimeRange(visit.query, now: visit.now, since: since)
         let notable = Set(DeviceTimeline.Kind.allCases.filter(\.isNotable))
         let timeline = try await DeviceTimeline.load(subject, from: range.from, to: range.to, kinds: notable)
@@ -28,13 +30,13 @@ struct DevicePage: Page {
             [
                 "contact": .array(diagnosis.contact.map { .text($0) }),
                 "held": .array(diagnosis.held.map { .text($0) }),
-                "isSilent": .boolean(subject.device["state"].text == "silent"),
-                "openNotices": .array(notices.pageItems.filter { $0["endedAt"] == .null }),
-                "rules": subject.device["verdicts"]["rules"].table,
-                "findings": subject.device["verdicts"]["findings"].table,
-                "isEnrolledAnew": .boolean(!subject.device["possiblePredecessors"].items.isEmpty),
-                "formerDevices": subject.device["possiblePredecessors"],
-                "losses": .array(Self.losses(subject.device["beacon"])),
+                "isSilent": .boolean(subject.device.state == "silent"),
+                "openNotices": .of(notices.items.filter { $0.endedAt == nil }),
+                "rules": subject.device.verdicts["rules"].table,
+                "findings": subject.device.verdicts["findings"].table,
+                "isEnrolledAnew": .boolean(subject.device.possiblePredecessors?.isEmpty == false),
+                "formerDevices": .of(subject.device.possiblePredecessors),
+                "losses": .array(Self.losses(subject.device.beacon)),
                 "range": range.values(at: visit, fragment: "charts"),
                 "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
                 "timeline": .text(visit.base + range.query.address(subject.address("/timeline"))),
@@ -42,7 +44,7 @@ struct DevicePage: Page {
     }
 
     /// The losses that the device reports, by stream.
-    private static func losses(_ beacon: JSONValue) -> [JSONValue] {
+    private static func losses(_ beacon: JSONValue?) -> [JSONValue] {
         beacon["queue"].items.filter { $0["dropped"].number ?? 0 > 0 || $0["rejected"].number ?? 0 > 0 }
     }
 
@@ -57,11 +59,11 @@ struct DevicePage: Page {
         for metric in metrics { query.add("metric", metric) }
         query.add("step", "\(step)")
         query.add("aggregate", "mean,rate")
-        let answer: JSONValue
-        do { answer = try await visit.api.get("\(subject.path)/samples/series", query) } catch let problem as APIProblem
+        let answer: SeriesView
+        do { answer = try await visit.api.call(.getSampleSeries(subject.id), query) } catch let problem as Problem
             where problem.status == 400
         {
-            return ["chartProblem": .text(problem.detail)]
+            return ["chartProblem": JSONValue(problem.detail)]
         }
         let picker = try await MetricPicker.ofDevice(subject.device, visit.api)
         let charts = MetricCharts.groups(of: metrics).map { group in
@@ -117,12 +119,9 @@ extension JSONValue {
 }
 
 extension DeviceSubject {
-    /// The path of the profile that the device gets.
-    var profilePath: String {
-        let organization = (device["organization"].text ?? "").percentEncoded
-        guard let application = device["application"].text, !application.isEmpty else {
-            return "/api/v1/profiles/\(organization)"
-        }
-        return "/api/v1/profiles/\(organization)/\(application.percentEncoded)"
+    /// Reads the profile that the device gets.
+    var profile: APIOperation<ProfileView> {
+        device.application.isEmpty
+            ? .getProfile(device.organization) : .getApplicationProfile(device.organization, device.application)
     }
 }

@@ -1,29 +1,27 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// The parts that the pages of one device share: the device, its head with name and state, and the tabs.
 struct DeviceSubject {
     let visit: Visit
-    let device: JSONValue
-    /// The device's path in the API.
-    let path: String
+    let device: DeviceView
 
     static let tabs: [(path: String, label: String)] = [
         ("", "Overview"), ("/timeline", "Timeline"), ("/system", "System"), ("/balance", "Balance"),
         ("/commands", "Commands"), ("/manage", "Manage"),
     ]
 
-    /// - Throws: `APIProblem`, 404 where the visitor's organization has no such device.
+    /// - Throws: `Problem`, 404 where the visitor's organization has no such device.
     init(_ visit: Visit) async throws {
         self.visit = visit
-        path = "/api/v1/devices/\(visit.segment("device"))"
-        device = try await visit.api.get(path)
+        device = try await visit.api.call(.getDevice(visit.parameter("device")))
     }
 
-    var id: String { device["id"].text ?? visit.parameter("device") }
+    var id: String { device.id }
 
-    /// The id of a device without a name.
-    var name: String { device["name"].text.flatMap { $0.isEmpty ? nil : $0 } ?? id }
+    var name: String { DeviceChoice.name(of: device) }
 
     /// Whether a person typed the name, as pages show it.
     func isNamed(_ typed: String?) -> Bool {
@@ -36,7 +34,7 @@ struct DeviceSubject {
 
     /// A query that also gives the records of a test device.
     func records(_ query: FormFields = FormFields()) -> FormFields {
-        device["test"].isTrue ? query.with("test", "true") : query
+        device.test ? query.with("test", "true") : query
     }
 
     func answer(_ template: String, _ values: [String: JSONValue]) -> Answer { .view(view(template, values)) }
@@ -45,7 +43,7 @@ struct DeviceSubject {
         let here = visit.path.dropFirst("/devices/".count).drop { $0 != "/" }
         let tab = Self.tabs.first { $0.path == here }
         let common: [String: JSONValue] = [
-            "device": device, "deviceName": .text(name), "deviceID": .text(id),
+            "device": .of(device), "deviceName": .text(name), "deviceID": .text(id),
             "deviceAddress": .text(visit.base + address()), "nextBeaconAt": JSONValue(nextBeaconAt),
             "tabs": .array(
                 Self.tabs.map { tab in
@@ -62,11 +60,10 @@ struct DeviceSubject {
     var nextBeaconAt: String? { Self.nextBeacon(of: device) }
 
     /// When the next beacon of a device is due; `nil` if none is expected.
-    static func nextBeacon(of device: JSONValue) -> String? {
-        guard !["left", "revoked"].contains(device["state"].text),
-            let seconds = device["expectedBeaconSeconds"].integer,
-            let last = (device["lastBeaconAt"].text ?? device["enrolledAt"].text).flatMap({ Timestamp.parse($0) })
+    static func nextBeacon(of device: DeviceView) -> String? {
+        guard !["left", "revoked"].contains(device.state), let seconds = device.expectedBeaconSeconds,
+            let last = Timestamp.parse(device.lastBeaconAt ?? device.enrolledAt)
         else { return nil }
-        return Timestamp.text(last + seconds * 1_000_000)
+        return Timestamp.text(last + Int64(seconds) * 1_000_000)
     }
 }

@@ -1,8 +1,9 @@
+import CollectorAPI
 import Foundation
 import JSON
 
 /// The machine of a device: what its newest samples say of disks, network and itself.
-struct DeviceSystemPage: Page {
+struct DeviceSystemPage: ConsolePage {
     let path = "/devices/{device}/system"
 
     func view(_ visit: Visit) async throws -> Answer {
@@ -11,20 +12,21 @@ struct DeviceSystemPage: Page {
             try await newest("system", subject), try await newest("networkAdapter", subject),
             try await newest("wlan2", subject)
         )
-        let beacon = subject.device["beacon"]
+        let sample = system?.sample ?? .null
+        let beacon = subject.device.beacon ?? .null
         return subject.answer(
             "device-system",
             [
-                "system": system, "network": network, "wlan": wlan,
-                "fileSystems": system["sample"]["fileSystems"].table,
-                "temperatures": JSONValue.array(system["sample"]["temperatures"].items.map(Self.inCelsius)).table,
-                "adapters": network["sample"]["adapters"].table,
-                "interfaces": JSONValue.array(wlan["sample"]["interfaces"].items.map(Self.named)).table,
+                "system": .of(system), "network": .of(network), "wlan": .of(wlan),
+                "fileSystems": sample["fileSystems"].table,
+                "temperatures": JSONValue.array(sample["temperatures"].items.map(Self.inCelsius)).table,
+                "adapters": (network?.sample)["adapters"].table,
+                "interfaces": JSONValue.array((wlan?.sample)["interfaces"].items.map(Self.named)).table,
                 "person": Self.facts(
                     [
                         ("Name", "userFullName"), ("Display name", "userDisplayName"), ("E-mail", "userEmail"),
                     ], of: beacon),
-                "power": Self.power(beacon["power"] == .null ? system["sample"]["power"] : beacon["power"]),
+                "power": Self.power(beacon["power"] == .null ? sample["power"] : beacon["power"]),
                 "location": beacon["location"], "cost": Self.cost(beacon["self"]),
             ])
     }
@@ -32,16 +34,16 @@ struct DeviceSystemPage: Page {
     /// How many pages of records without one of the module are passed over.
     private static let pages = 5
 
-    /// The newest sample of a module; null if there is none among the device's newest records.
-    private func newest(_ module: String, _ subject: DeviceSubject) async throws -> JSONValue {
+    /// The newest sample of a module; `nil` if there is none among the device's newest records.
+    private func newest(_ module: String, _ subject: DeviceSubject) async throws -> RecordView? {
         var query = subject.records([("module", module), ("limit", "1")])
         for _ in 0..<Self.pages {
-            let page = try await subject.visit.api.get("\(subject.path)/samples", query)
-            if let sample = page.pageItems.first { return sample }
-            guard let next = page["next"].text else { break }
+            let page = try await subject.visit.api.call(.listSamples(subject.id), query)
+            if let sample = page.items.first { return sample }
+            guard let next = page.next else { break }
             query = query.with("cursor", next)
         }
-        return .null
+        return nil
     }
 
     /// The name of a Wi-Fi network is bytes, and text by custom.

@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
 
@@ -15,53 +16,52 @@ extension DeviceTimeline {
         _ subject: DeviceSubject, from: Int64?, to: Int64?, kinds: Set<Kind>
     ) async throws -> DeviceTimeline {
         var timeline = DeviceTimeline()
-        let (device, path, api) = (subject.device, subject.path, subject.visit.api)
+        let (device, api) = (subject.device, subject.visit.api)
         var range: FormFields = [("limit", "\(limit)")]
         range.add("from", from.map(Timestamp.text))
         range.add("to", to.map(Timestamp.text))
         func isAsked(_ some: Kind...) -> Bool { !kinds.isDisjoint(with: some) }
 
         if isAsked(.boot, .agent, .silence, .change, .profile, .beacon) {
-            let page = try await api.get("\(path)/beacons", subject.records(range))
-            timeline.add(beacons: page.pageItems, isCut: page["next"] != .null)
+            let page = try await api.call(.listBeacons(device.id), subject.records(range))
+            timeline.add(beacons: page.items, isCut: page.next != nil)
         }
         if isAsked(.event) {
-            let page = try await api.get("/api/v1/events", subject.records(range.with("device", subject.id)))
-            timeline.add(events: page.pageItems, isCut: page["next"] != .null)
+            let page = try await api.call(.listEvents, subject.records(range.with("device", subject.id)))
+            timeline.add(events: page.items, isCut: page.next != nil)
         }
         if isAsked(.command) {
-            let (items, isCut) = try await list("\(path)/commands", by: "issuedAt", to: to, api)
+            let (items, isCut) = try await list(.listCommands(device.id), by: \.issuedAt, to: to, api)
             timeline.add(commands: items, isCut: isCut, link: subject.address("/commands"))
         }
         if isAsked(.profile) {
-            let organization = (device["organization"].text ?? "").percentEncoded
             let (items, isCut) = try await list(
-                "/api/v1/profile-revisions/\(organization)", by: "createdAt", to: to, api)
-            timeline.add(revisions: items, of: device["application"].text ?? "", isCut: isCut)
+                .listProfileRevisions(device.organization), by: { $0.createdAt ?? "" }, to: to, api)
+            timeline.add(revisions: items, of: device.application, isCut: isCut)
         }
         if isAsked(.logs) {
-            let items = try await api.get("\(path)/uploads", [("limit", "\(limit)")]).pageItems
+            let items = try await api.call(.listUploads(device.id), [("limit", "\(limit)")]).items
             let link = FormFields([("device", subject.id)]).address("/logs")
             timeline.add(uploads: items, isCut: items.count == limit, link: link)
         }
         if isAsked(.audit), subject.visit.visitor.role >= .administrator {
-            let page = try await api.get("/api/v1/audit", range.with("subject", subject.id))
-            timeline.add(audit: page.pageItems, isCut: page["next"] != .null)
+            let page = try await api.call(.listAudit, range.with("subject", subject.id))
+            timeline.add(audit: page.items, isCut: page.next != nil)
         }
         return timeline
     }
 
     /// A list without a range, until it is older than the range's end.
-    private static func list(
-        _ path: String, by time: String, to: Int64?, _ api: APIClient
-    ) async throws -> (items: [JSONValue], isCut: Bool) {
-        var items: [JSONValue] = []
+    private static func list<Item>(
+        _ operation: APIOperation<Page<Item>>, by time: (Item) -> String, to: Int64?, _ api: APIClient
+    ) async throws -> (items: [Item], isCut: Bool) {
+        var items: [Item] = []
         var query: FormFields = [("limit", "50")]
         for _ in 0..<pages {
-            let page = try await api.get(path, query)
-            items += page.pageItems
-            guard let next = page["next"].text else { return (items, false) }
-            if let to, let last = items.last?[time].text, last >= Timestamp.text(to) {
+            let page = try await api.call(operation, query)
+            items += page.items
+            guard let next = page.next else { return (items, false) }
+            if let to, let last = items.last.map(time), last >= Timestamp.text(to) {
                 query = query.with("cursor", next)
             } else {
                 return (items, true)
@@ -83,7 +83,7 @@ extension DeviceTimeline.Entry {
 }
 
 /// The timeline of a device, page by page.
-struct DeviceTimelinePage: Page {
+struct DeviceTimelinePage: ConsolePage {
     let path = "/devices/{device}/timeline"
 
     func view(_ visit: Visit) async throws -> Answer {

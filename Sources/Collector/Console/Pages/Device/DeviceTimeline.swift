@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
 
@@ -66,7 +67,7 @@ extension DeviceTimeline {
     /// - Parameters:
     ///   - beacons: the newest first.
     ///   - isCut: there are older ones. The last one then serves only for comparison.
-    mutating func add(beacons: [JSONValue], isCut: Bool) {
+    mutating func add(beacons: [RecordView], isCut: Bool) {
         var found: [Entry] = []
         for (index, record) in beacons.enumerated() {
             let former = index + 1 < beacons.count ? beacons[index + 1] : nil
@@ -75,11 +76,11 @@ extension DeviceTimeline {
             if let former { found += Self.changes(from: former, to: record) }
         }
         found += Self.delays(beacons)
-        add(found, cut: isCut ? beacons.last?["time"].text : nil)
+        add(found, cut: isCut ? beacons.last?.time : nil)
     }
 
-    private static func entry(ofBeacon record: JSONValue) -> Entry {
-        let beacon = record["beacon"]
+    private static func entry(ofBeacon record: RecordView) -> Entry {
+        let beacon = record.beacon ?? .null
         let trigger = beacon["trigger"].text
         let titles = [
             "start": "The agent started", "stop": "The agent ended in order", "schedule": "Beacon on schedule",
@@ -93,16 +94,16 @@ extension DeviceTimeline {
             waiting > 0 ? "\(DisplayText.counted(.real(waiting), "record")) waited" : nil,
         ]
         return Entry(
-            at: record["time"].text ?? "", kind: ["start", "stop"].contains(trigger) ? .agent : .beacon,
+            at: record.time, kind: ["start", "stop"].contains(trigger) ? .agent : .beacon,
             title: titles[trigger ?? ""] ?? "Beacon", detail: joined(parts), isScheduled: trigger == "schedule")
     }
 
     /// The differences between two beacons, and why there was none between.
-    private static func changes(from former: JSONValue, to record: JSONValue) -> [Entry] {
-        let (before, beacon) = (former["beacon"], record["beacon"])
-        let at = record["time"].text ?? ""
+    private static func changes(from former: RecordView, to record: RecordView) -> [Entry] {
+        let (before, beacon) = (former.beacon ?? .null, record.beacon ?? .null)
+        let at = record.time
         var found: [Entry] = []
-        let boot = former["bootId"] != record["bootId"] ? bootTime(of: record) : nil
+        let boot = former.bootId != record.bootId ? bootTime(of: record) : nil
         if let boot { found.append(Entry(at: boot, kind: .boot, title: "The machine started")) }
         let start = isNewProcess(from: before, to: beacon) ? beacon["processStartTime"].text : nil
         if let start, beacon["trigger"].text != "start" {
@@ -156,30 +157,31 @@ extension DeviceTimeline {
     }
 
     /// How far the wall clock was set between two beacons of one boot, in microseconds.
-    private static func clockSet(from former: JSONValue, to record: JSONValue) -> Int64? {
-        guard former["bootId"] == record["bootId"], let begin = time(former["time"]), let end = time(record["time"]),
-            let old = former["timeSinceBootMicroseconds"].integer, let new = record["timeSinceBootMicroseconds"].integer
+    private static func clockSet(from former: RecordView, to record: RecordView) -> Int64? {
+        guard former.bootId == record.bootId, let begin = Timestamp.parse(former.time),
+            let end = Timestamp.parse(record.time), let old = Int64(exactly: former.timeSinceBootMicroseconds),
+            let new = Int64(exactly: record.timeSinceBootMicroseconds)
         else { return nil }
         return (end - begin) - (new - old)
     }
 
-    private static func clockJump(from former: JSONValue, to record: JSONValue) -> Entry? {
+    private static func clockJump(from former: RecordView, to record: RecordView) -> Entry? {
         guard let jump = clockSet(from: former, to: record), abs(jump) > 60_000_000 else { return nil }
         let span = DisplayText.duration(Double(abs(jump)) / 1_000_000)
         return Entry(
-            at: record["time"].text ?? "", kind: .change,
+            at: record.time, kind: .change,
             title: "The device's clock was set \(span) \(jump > 0 ? "forward" : "back")")
     }
 
     private static func silence(
-        from former: JSONValue, to record: JSONValue, boot: String?, start: String?
+        from former: RecordView, to record: RecordView, boot: String?, start: String?
     ) -> Entry? {
-        guard let begin = time(former["time"]), let end = time(record["time"]),
-            let interval = former["beacon"]["nextBeaconSeconds"].integer, interval > 0
+        guard let begin = Timestamp.parse(former.time), let end = Timestamp.parse(record.time),
+            let interval = former.beacon["nextBeaconSeconds"].integer, interval > 0
         else { return nil }
         let gap = end - begin - (clockSet(from: former, to: record) ?? 0)
         guard gap > 3 * interval * 1_000_000 else { return nil }
-        let hasStopped = former["beacon"]["trigger"].text == "stop"
+        let hasStopped = former.beacon["trigger"].text == "stop"
         let reason =
             switch (boot, start) {
             case (let boot?, _):
@@ -191,24 +193,24 @@ extension DeviceTimeline {
             case (nil, nil): "The agent ran without making beacons: the machine was suspended."
             }
         return Entry(
-            at: record["time"].text ?? "", kind: .silence,
+            at: record.time, kind: .silence,
             title: "No beacon for \(DisplayText.duration(Double(gap) / 1_000_000))", detail: reason)
     }
 
     /// Runs of beacons that arrived late: the device made them and could not reach the collector. What is common to all
     /// is the difference of the clocks, not a delay.
-    private static func delays(_ beacons: [JSONValue]) -> [Entry] {
-        let delays = beacons.map { (time($0["receivedAt"]) ?? 0) - (time($0["time"]) ?? 0) }
+    private static func delays(_ beacons: [RecordView]) -> [Entry] {
+        let delays = beacons.map { (Timestamp.parse($0.receivedAt) ?? 0) - (Timestamp.parse($0.time) ?? 0) }
         let difference = delays.min() ?? 0
         var found: [Entry] = []
-        var run: [JSONValue] = []
+        var run: [RecordView] = []
         func close() {
             guard let newest = run.first, let oldest = run.last else { return }
-            let (begin, end) = (oldest["time"].text ?? "", newest["receivedAt"].text ?? "")
+            let (begin, end) = (oldest.time, newest.receivedAt)
             let count = run.count == 1 ? "A beacon" : "\(run.count) beacons"
             found.append(
                 Entry(
-                    at: newest["time"].text ?? "", kind: .silence, title: "Out of reach until \(DisplayText.time(end))",
+                    at: newest.time, kind: .silence, title: "Out of reach until \(DisplayText.time(end))",
                     detail:
                         "\(count) made since \(DisplayText.time(begin)) waited on "
                         + "the device: it ran, without a way to the collector."))
@@ -221,15 +223,14 @@ extension DeviceTimeline {
         return found
     }
 
-    private static func bootTime(of record: JSONValue) -> String? {
-        guard let at = time(record["time"]), let since = record["timeSinceBootMicroseconds"].integer else { return nil }
+    private static func bootTime(of record: RecordView) -> String? {
+        guard let at = Timestamp.parse(record.time), let since = Int64(exactly: record.timeSinceBootMicroseconds)
+        else { return nil }
         return Timestamp.text(at - since)
     }
 
-    private static func time(_ value: JSONValue) -> Int64? { value.text.flatMap { Timestamp.parse($0) } }
-
-    private static func listed(_ members: JSONValue) -> [String?] {
-        members.members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.renderText)" }
+    private static func listed(_ members: [String: JSONValue]) -> [String?] {
+        members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.renderText)" }
     }
 
     private static func joined(_ parts: [String?]) -> String? {
@@ -241,71 +242,69 @@ extension DeviceTimeline {
 // MARK: - Other lists
 
 extension DeviceTimeline {
-    mutating func add(events: [JSONValue], isCut: Bool) {
+    mutating func add(events: [RecordView], isCut: Bool) {
         add(
             events.map { record in
-                let event = record["event"]
-                let value = event["value"] == .null ? "" : " = \(event["value"].renderText)"
-                let failed = event["succeeded"] == .boolean(false) ? ["failed"] : []
+                let event = record.event ?? EventView()
+                let value = event.value == .null ? "" : " = \(event.value.renderText)"
+                let failed = event.succeeded == false ? ["failed"] : []
                 return Entry(
-                    at: record["time"].text ?? "", kind: .event, title: (event["name"].text ?? "") + value,
-                    detail: Self.joined(failed + Self.listed(event["attributes"])))
-            }, cut: isCut ? events.last?["time"].text : nil)
+                    at: record.time, kind: .event, title: event.name + value,
+                    detail: Self.joined(failed + Self.listed(event.attributes)))
+            }, cut: isCut ? events.last?.time : nil)
     }
 
     /// - Parameter link: the address of the page of commands.
-    mutating func add(commands: [JSONValue], isCut: Bool, link: String) {
+    mutating func add(commands: [CommandView], isCut: Bool, link: String) {
         add(
             commands.flatMap { command -> [Entry] in
-                let kind = DisplayText.words(command["kind"].text ?? "")
+                let kind = DisplayText.words(command.kind)
                 let issued = Entry(
-                    at: command["issuedAt"].text ?? "", kind: .command, title: "Command: \(kind)",
-                    detail: "issued by \(command["issuedBy"].text ?? "")", link: link)
-                guard let at = command["updatedAt"].text, let state = command["state"].text else { return [issued] }
-                let detail = command["detail"].text.flatMap { $0.isEmpty ? nil : $0 }
-                let title = "Command \(kind): \(DisplayText.words(state))"
+                    at: command.issuedAt, kind: .command, title: "Command: \(kind)",
+                    detail: "issued by \(command.issuedBy)", link: link)
+                guard let at = command.updatedAt else { return [issued] }
+                let detail = command.detail.flatMap { $0.isEmpty ? nil : $0 }
+                let title = "Command \(kind): \(DisplayText.words(command.state))"
                 return [Entry(at: at, kind: .command, title: title, detail: detail, link: link), issued]
-            }, cut: isCut ? commands.last?["issuedAt"].text : nil)
+            }, cut: isCut ? commands.last?.issuedAt : nil)
     }
 
-    mutating func add(revisions: [JSONValue], of application: String, isCut: Bool) {
-        let own = revisions.filter { $0["application"].text == nil || $0["application"].text == application }
+    mutating func add(revisions: [ProfileView], of application: String, isCut: Bool) {
+        let own = revisions.filter { $0.application == nil || $0.application == application }
         add(
             own.compactMap { revision in
-                guard let at = revision["createdAt"].text else { return nil }
-                let whose = revision["application"].text.map { " for \($0)" } ?? ""
-                let title = "Profile revision \(revision["revision"].renderText)\(whose) published"
-                return Entry(at: at, kind: .profile, title: title, detail: revision["author"].text.map { "by \($0)" })
-            }, cut: isCut ? revisions.last?["createdAt"].text : nil)
+                guard let at = revision.createdAt else { return nil }
+                let whose = revision.application.map { " for \($0)" } ?? ""
+                let title = "Profile revision \(revision.revision)\(whose) published"
+                return Entry(at: at, kind: .profile, title: title, detail: revision.author.map { "by \($0)" })
+            }, cut: isCut ? revisions.last?.createdAt : nil)
     }
 
-    mutating func add(uploads: [JSONValue], isCut: Bool, link: String) {
+    mutating func add(uploads: [UploadView], isCut: Bool, link: String) {
         add(
             uploads.flatMap { upload -> [Entry] in
-                let application = upload["application"].text.map { " of \($0)" } ?? ""
-                let detail =
-                    "\(DisplayText.bytes(upload["rawBytes"].number ?? 0)), "
-                    + "\(upload["storedChunks"].renderText) of \(upload.counted("chunks", "chunk")) stored"
-                func entry(_ time: JSONValue, _ word: String) -> Entry? {
-                    time.text.map {
-                        Entry(
-                            at: $0, kind: .logs, title: "Upload of logs\(application) \(word)", detail: detail,
-                            link: link)
-                    }
+                let application = upload.application.map { " of \($0)" } ?? ""
+                let chunks = DisplayText.counted(JSONValue(upload.chunks), "chunk")
+                let detail = "\(DisplayText.bytes(Double(upload.rawBytes))), \(upload.storedChunks) of \(chunks) stored"
+                func entry(_ time: String, _ word: String) -> Entry {
+                    Entry(
+                        at: time, kind: .logs, title: "Upload of logs\(application) \(word)", detail: detail, link: link
+                    )
                 }
-                let end = upload["state"].text == "complete" ? "complete" : "expired"
-                return [entry(upload["endedAt"], end), entry(upload["startedAt"], "begun")].compactMap(\.self)
-            }, cut: isCut ? uploads.last?["startedAt"].text : nil)
+                let end = upload.state == "complete" ? "complete" : "expired"
+                return (upload.endedAt.map { [entry($0, end)] } ?? []) + [entry(upload.startedAt, "begun")]
+            }, cut: isCut ? uploads.last?.startedAt : nil)
     }
 
     /// Commands are left out: their own list says more.
-    mutating func add(audit: [JSONValue], isCut: Bool) {
+    mutating func add(audit: [AuditView], isCut: Bool) {
         add(
-            audit.filter { $0["action"].text != "command-issue" }.map { entry in
-                let outcome = entry["outcome"].text.flatMap { $0 == "done" ? nil : $0 }
+            audit.filter { $0.action != "command-issue" }.map { entry in
+                let outcome = entry.outcome == "done" ? nil : entry.outcome
                 return Entry(
-                    at: entry["time"].text ?? "", kind: .audit, title: DisplayText.words(entry["action"].text ?? ""),
-                    detail: Self.joined(["by \(entry["actor"].text ?? "")", outcome] + Self.listed(entry["detail"])))
-            }, cut: isCut ? audit.last?["time"].text : nil)
+                    at: entry.time, kind: .audit, title: DisplayText.words(entry.action),
+                    detail: Self.joined(
+                        ["by \(entry.actor)", outcome] + Self.listed(entry.detail.mapValues { .text($0) })))
+            }, cut: isCut ? audit.last?.time : nil)
     }
 }

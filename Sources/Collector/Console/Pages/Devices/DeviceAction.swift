@@ -1,4 +1,6 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// Something to do on many devices at once, as a job.
 struct DeviceAction: Sendable {
@@ -6,7 +8,7 @@ struct DeviceAction: Sendable {
     var name: String
     /// The action as a heading: "Send a beacon".
     var label: String
-    var role = Visitor.Role.operator
+    var role = PersonRole.operator
     /// Whether somebody fills in more before it is asked about.
     var hasOptions = false
     /// Whether a person types the number of devices, because what is lost does not come back.
@@ -66,15 +68,15 @@ struct DeviceAction: Sendable {
     }
 
     /// The action of a job.
-    static func of(_ job: JSONValue) -> DeviceAction? {
-        var name = job["kind"].text ?? job["action"].text
-        if name == "do-not-disturb" { name = job["on"].isTrue ? "do-not-disturb-on" : "do-not-disturb-off" }
+    static func of(_ job: DeviceJobView) -> DeviceAction? {
+        var name = job.kind ?? job.action
+        if name == "do-not-disturb" { name = job.on == true ? "do-not-disturb-on" : "do-not-disturb-off" }
         return all.first { $0.name == name }
     }
 
     /// The fields of a job's request that say what is done.
     /// - Parameter form: with the options.
-    func request(_ form: FormFields) throws(APIProblem) -> [String: JSONValue] {
+    func request(_ form: FormFields) throws(Problem) -> [String: JSONValue] {
         guard let job else {
             var arguments = try DeviceCommandsPage.arguments(of: name, form)
             if isTyped, let reason = form.text("reason") { arguments["reason"] = .text(reason) }

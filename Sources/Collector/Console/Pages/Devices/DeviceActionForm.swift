@@ -1,5 +1,7 @@
+import CollectorAPI
 import Foundation
 import JSON
+import WireModel
 
 /// The forms that lead to an action on many devices: what to do and on which devices, then the action's options, then
 /// the question. The answer begins a job.
@@ -20,8 +22,8 @@ struct DeviceActionForm {
     private let visit: Visit
     private let action: DeviceAction
 
-    /// - Throws: `APIProblem` if the form names no action. The API decides whether the visitor may do it.
-    init(_ visit: Visit) throws(APIProblem) {
+    /// - Throws: `Problem` if the form names no action. The API decides whether the visitor may do it.
+    init(_ visit: Visit) throws(Problem) {
         guard let action = DeviceAction.all.first(where: { $0.name == visit.form["what"] }) else {
             throw .field("The action", "is missing: choose one.")
         }
@@ -33,13 +35,13 @@ struct DeviceActionForm {
     func ask() async throws -> Outcome {
         let selection = try selection()
         if action.hasOptions, visit.form["ready"] == nil { return .view(options(selection)) }
-        do { return try await question(try await frozen(selection)) } catch let problem as APIProblem
+        do { return try await question(try await frozen(selection)) } catch let problem as Problem
             where action.hasOptions && problem.status != 401
         {
             // With what was filled in.
             var view = options(selection)
             view.values["refusal"] = [
-                "title": .text(problem.title), "detail": .text(problem.detail), "code": .text(problem.code),
+                "title": .text(problem.title), "detail": JSONValue(problem.detail), "code": .text(problem.code),
             ]
             return .view(view)
         }
@@ -50,23 +52,20 @@ struct DeviceActionForm {
         let selection = try selection()
         var body = try request(selection)
         guard let confirm = visit.form.text("confirm") else {
-            throw APIProblem.field("The confirmation", "is missing.")
+            throw Problem.field("The confirmation", "is missing.")
         }
         if action.isTyped { try Question.requireTyped(Self.count(in: confirm), in: visit.form) }
         body["confirm"] = .text(confirm)
-        let job: JSONValue
+        let job: DeviceJobView
         do {
-            job = try await visit.api.answer(
-                to: APIRequest(
-                    method: "POST", path: "/api/v1/device-jobs", query: [], body: .object(body),
-                    idempotencyKey: visit.form.text("key"))
-            ).value
-        } catch let problem as APIProblem where problem.code == "confirmation-outdated" {
+            job = try await visit.api.call(
+                .beginDeviceJob, body: .object(body), idempotencyKey: visit.form.text("key"))
+        } catch let problem as Problem where problem.code == "confirmation-outdated" {
             return try await question(
                 selection, note: "Other devices match now than when you were asked, so nothing was done. ")
         }
         return .done(
-            "\(action.label): the job has begun.", at: "/jobs/\((job["id"].text ?? "").percentEncoded)")
+            "\(action.label): the job has begun.", at: "/jobs/\(job.id.percentEncoded)")
     }
 
     /// The collector puts the number of devices before the confirmation's digest.
@@ -74,8 +73,8 @@ struct DeviceActionForm {
 
     // MARK: Devices
 
-    /// - Throws: `APIProblem` if no device is chosen.
-    private func selection() throws(APIProblem) -> Selection {
+    /// - Throws: `Problem` if no device is chosen.
+    private func selection() throws(Problem) -> Selection {
         if let filter = visit.form["filter"], visit.form["scope"] == "listed" {
             return .matching(FormFields(encoded: filter).only(DeviceFilterLinks.names))
         }
@@ -91,10 +90,10 @@ struct DeviceActionForm {
     /// the job is for those that were there when the person was asked.
     private func frozen(_ selection: Selection) async throws -> Selection {
         guard case .matching(let filters) = selection, filters.text("state") != nil else { return selection }
-        let total = try await visit.api.get("/api/v1/devices", filters.with("limit", "1"))["total"].integer ?? 0
-        guard (1...Int64(Self.maximumNamed)).contains(total) else { return selection }
-        let devices = try await visit.api.all("/api/v1/devices", filters)
-        return .named(Array(devices.compactMap { $0["id"].text }.prefix(Self.maximumNamed)))
+        let total = try await visit.api.call(.listDevices, filters.with("limit", "1")).total ?? 0
+        guard (1...Self.maximumNamed).contains(total) else { return selection }
+        let devices = try await visit.api.all(.listDevices, filters)
+        return .named(devices.prefix(Self.maximumNamed).map(\.id))
     }
 
     private func request(_ selection: Selection) throws -> [String: JSONValue] {
@@ -138,19 +137,21 @@ struct DeviceActionForm {
 
     private func question(_ selection: Selection, note: String = "") async throws -> Outcome {
         let body = try request(selection)
-        let plan = try await visit.api.send("POST", "/api/v1/device-jobs", body: .object(body))
-        guard let confirm = plan["confirm"].text else {
+        let plan = try await visit.api.call(.proposeDeviceJob, body: .object(body))
+        guard let confirm = plan.confirm else {
             return .done("No device is selected, so nothing is done.", at: visit.query.address(visit.path))
         }
-        let count = DisplayText.count(plan["devices"].number ?? 0)
-        let noun = DisplayText.devices(plan["devices"])
+        let count = DisplayText.count(Double(plan.devices))
+        let noun = DisplayText.devices(JSONValue(plan.devices))
         var facts: [(label: String, value: JSONValue)] = [("Devices", .text(count))]
         if case .matching(let filters) = selection {
             facts.append(("Which", .text(DeviceFilterLinks.words(filters))))
         } else if let filter = visit.form["filter"], visit.form["scope"] == "listed" {
             facts.append(("Which", .text(DeviceFilterLinks.words(FormFields(encoded: filter)))))
         }
-        facts += DeviceJobText.arguments(.object(body)).map { ($0.label, $0.value) }
+        facts += DeviceJobText.arguments(
+            body["arguments"] ?? .null, closesTokens: body["closeEnrollmentToken"] == true
+        ).map { ($0.label, $0.value) }
         var options = visit.form
         for name in Self.own + ["confirm", "key", "typed"] { options = options.with(name) }
         var fields = fields(of: selection)

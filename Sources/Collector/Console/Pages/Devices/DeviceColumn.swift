@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import WireModel
 
@@ -21,39 +22,41 @@ struct DeviceColumn: Sendable {
     /// Whether it is shown if nobody chose columns.
     var isUsual = false
     /// The value of a device as the API gives it.
-    var value: @Sendable (JSONValue) -> JSONValue
+    var value: @Sendable (DeviceView) -> JSONValue
 
     /// The name, which each row begins with.
-    static let device = DeviceColumn(name: "name", label: "Name", sort: "name") { $0["name"] }
-    static let id = DeviceColumn(name: "id", label: "Id", kind: .identifier, sort: "id") { $0["id"] }
+    static let device = DeviceColumn(name: "name", label: "Name", sort: "name") { .text($0.name) }
+    static let id = DeviceColumn(name: "id", label: "Id", kind: .identifier, sort: "id") { .text($0.id) }
 
     /// The columns that people choose from, in the order of the page.
     static let all: [DeviceColumn] = [
-        DeviceColumn(name: "state", label: "State", kind: .state, sort: "state", isUsual: true) { $0["state"] },
+        DeviceColumn(name: "state", label: "State", kind: .state, sort: "state", isUsual: true) { .text($0.state) },
         DeviceColumn(name: "lastSeen", label: "Last seen", kind: .time, sort: "lastSeen", isUsual: true) {
-            $0["lastSeenAt"]
+            JSONValue($0.lastSeenAt)
         },
-        DeviceColumn(name: "organization", label: "Organization") { $0["organization"] },
-        DeviceColumn(name: "os", label: "Operating system", isUsual: true) { system($0["operatingSystem"]) },
-        DeviceColumn(name: "agentVersion", label: "Agent", isUsual: true) { $0["agentVersion"] },
-        DeviceColumn(name: "application", label: "Application", isUsual: true) { $0["application"] },
-        DeviceColumn(name: "applicationVersion", label: "Application version") { $0["beacon"]["applicationVersion"] },
+        DeviceColumn(name: "organization", label: "Organization") { .text($0.organization) },
+        DeviceColumn(name: "os", label: "Operating system", isUsual: true) { system($0.operatingSystem) },
+        DeviceColumn(name: "agentVersion", label: "Agent", isUsual: true) { .text($0.agentVersion) },
+        DeviceColumn(name: "application", label: "Application", isUsual: true) { .text($0.application) },
+        DeviceColumn(name: "applicationVersion", label: "Application version") { $0.beacon["applicationVersion"] },
         DeviceColumn(name: "compliance", label: "Compliance", kind: .state, isUsual: true) {
-            compliance($0["verdicts"])
+            compliance($0.verdicts)
         },
-        DeviceColumn(name: "compromised", label: "Compromised") { $0["verdicts"]["compromised"] },
+        DeviceColumn(name: "compromised", label: "Compromised") { $0.verdicts["compromised"] },
         DeviceColumn(name: "profileRevision", label: "Profile revision", kind: .number, isUsual: true) {
-            $0["profileRevision"]
+            .of($0.profileRevision)
         },
-        DeviceColumn(name: "enrolled", label: "Enrolled", kind: .time, sort: "enrolled") { $0["enrolledAt"] },
-        DeviceColumn(name: "lastBeacon", label: "Last beacon", kind: .time) { $0["lastBeaconAt"] },
-        DeviceColumn(name: "model", label: "Model") { first($0["beacon"]["model"], $0["identity"]["model"]) },
+        DeviceColumn(name: "enrolled", label: "Enrolled", kind: .time, sort: "enrolled") { .text($0.enrolledAt) },
+        DeviceColumn(name: "lastBeacon", label: "Last beacon", kind: .time) { JSONValue($0.lastBeaconAt) },
+        DeviceColumn(name: "model", label: "Model") { first($0.beacon["model"], $0.identity["model"]) },
         DeviceColumn(name: "user", label: "User") {
-            first($0["beacon"]["userDisplayName"], $0["beacon"]["userFullName"], $0["beacon"]["userEmail"])
+            first($0.beacon["userDisplayName"], $0.beacon["userFullName"], $0.beacon["userEmail"])
         },
-        DeviceColumn(name: "waiting", label: "Records waiting", kind: .number) { waiting($0["beacon"]["queue"]) },
-        DeviceColumn(name: "test", label: "Test device") { $0["test"] },
-        DeviceColumn(name: "enrollmentToken", label: "Enrollment token", kind: .identifier) { $0["enrollmentToken"] },
+        DeviceColumn(name: "waiting", label: "Records waiting", kind: .number) { waiting($0.beacon["queue"]) },
+        DeviceColumn(name: "test", label: "Test device") { .boolean($0.test) },
+        DeviceColumn(name: "enrollmentToken", label: "Enrollment token", kind: .identifier) {
+            JSONValue($0.enrollmentToken)
+        },
         id,
     ]
 
@@ -66,7 +69,7 @@ struct DeviceColumn: Sendable {
     }
 
     /// One cell, for the template: its kind has the value.
-    func cell(_ device: JSONValue) -> JSONValue {
+    func cell(_ device: DeviceView) -> JSONValue {
         let value = value(device)
         switch (kind, value) {
         case (_, .null), (_, ""): return ["none": true]
@@ -80,14 +83,14 @@ struct DeviceColumn: Sendable {
     private static let longBytes = 60
 
     /// The operating system in the words of the filter `os`.
-    private static func system(_ system: JSONValue) -> JSONValue {
+    private static func system(_ system: JSONValue?) -> JSONValue {
         let name = first(system["distribution"], system["name"])
         let words = [name, system["version"]].compactMap(\.text).filter { !$0.isEmpty }
         return words.isEmpty ? .null : .text(words.joined(separator: " "))
     }
 
     /// The verdict on device and application together, as the filter has it.
-    private static func compliance(_ verdicts: JSONValue) -> JSONValue {
+    private static func compliance(_ verdicts: JSONValue?) -> JSONValue {
         let both = ["deviceCompliance", "applicationCompliance"].map { verdicts[$0].text ?? "unknown" }
         for word in ["non-compliant", "compliant"] where both.contains(word) { return .text(word) }
         return "unknown"

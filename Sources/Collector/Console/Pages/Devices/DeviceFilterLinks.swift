@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// The filters of the list of devices as links: chips that remove a filter, and facets whose values set one.
@@ -7,11 +8,21 @@ struct DeviceFilterLinks {
     /// The API's filters, by the names that this page's address has, too.
     static let names = facets.map(\.name) + ["organization", "enrollmentToken", "q", "test"]
 
-    private static let facets: [(name: String, label: String)] = [
-        ("state", "State"), ("os", "Operating system"), ("agentVersion", "Agent version"),
-        ("application", "Application"),
-        ("applicationVersion", "Application version"), ("compliance", "Compliance"), ("compromised", "Compromised"),
-        ("profileRevision", "Profile revision"),
+    private struct Facet: Sendable {
+        var name: String
+        var label: String
+        var counts: @Sendable (DeviceFacetsView.Facets) -> DeviceFacetsView.Facet
+    }
+
+    private static let facets = [
+        Facet(name: "state", label: "State") { $0.state },
+        Facet(name: "os", label: "Operating system") { $0.os },
+        Facet(name: "agentVersion", label: "Agent version") { $0.agentVersion },
+        Facet(name: "application", label: "Application") { $0.application },
+        Facet(name: "applicationVersion", label: "Application version") { $0.applicationVersion },
+        Facet(name: "compliance", label: "Compliance") { $0.compliance },
+        Facet(name: "compromised", label: "Compromised") { $0.compromised },
+        Facet(name: "profileRevision", label: "Profile revision") { $0.profileRevision },
     ]
     private static let labels =
         Dictionary(uniqueKeysWithValues: facets.map { ($0.name, $0.label) }).merging([
@@ -65,38 +76,36 @@ struct DeviceFilterLinks {
     /// - Parameters:
     ///   - counts: of the API; `nil` if it gave none.
     ///   - organizations: their names, for people who see several.
-    func facets(_ counts: JSONValue?, organizations: [String]) -> [JSONValue] {
+    func facets(_ counts: DeviceFacetsView?, organizations: [String]) -> [JSONValue] {
         let chosen = query.text("organization")
         var groups: [JSONValue] = []
         if organizations.count > 1 {
             groups.append(
                 group(
                     "organization", "Organization",
-                    organizations.map { ($0, $0, JSONValue.null, $0 == chosen) }, further: 0))
+                    organizations.map { ($0, $0, nil, $0 == chosen) }, further: 0))
         }
-        for (name, label) in Self.facets {
-            let facet = counts?["facets"][name] ?? .null
-            let current = query.text(name)
-            let values = facet["values"].items.map { item in
-                let value = item["value"].text
+        guard let counts else { return groups }
+        for facet in Self.facets {
+            let found = facet.counts(counts.facets)
+            let current = query.text(facet.name)
+            let values = found.values.map { item -> Value in
                 let isChosen =
-                    name == "state"
-                    ? Self.states(current ?? "").contains(value ?? "")
-                    : (value ?? Self.none).lowercased() == current?.lowercased()
-                return (value ?? Self.none, value, item["devices"], isChosen)
+                    facet.name == "state"
+                    ? Self.states(current ?? "").contains(item.value ?? "")
+                    : (item.value ?? Self.none).lowercased() == current?.lowercased()
+                return (item.value ?? Self.none, item.value, item.devices, isChosen)
             }
             // A single value sorts nothing out, unless the filter is set.
             guard values.count > 1 || current != nil && !values.isEmpty else { continue }
-            groups.append(group(name, label, values, further: facet["further"]["values"].integer ?? 0))
+            groups.append(group(facet.name, facet.label, values, further: found.further?.values ?? 0))
         }
         return groups
     }
 
-    private func group(
-        _ name: String, _ label: String,
-        _ values: [(filter: String, shown: String?, devices: JSONValue, isChosen: Bool)],
-        further: Int64
-    ) -> JSONValue {
+    private typealias Value = (filter: String, shown: String?, devices: Int?, isChosen: Bool)
+
+    private func group(_ name: String, _ label: String, _ values: [Value], further: Int) -> JSONValue {
         let isWhole = query["facet"] == name
         let current = query.text(name)
         let shown = values.enumerated().filter { isWhole || $0.offset < Self.shownValues || $0.element.isChosen }
@@ -106,7 +115,7 @@ struct DeviceFilterLinks {
                 ? toggling(value.filter, in: current ?? "") : value.isChosen ? nil : value.filter
             return [
                 "label": .text(value.shown.map { Self.shown($0, of: name) } ?? "not reported"),
-                "devices": value.devices,
+                "devices": .of(value.devices),
                 "isChosen": .boolean(value.isChosen), "address": address(query.with(name, next)),
             ]
         }
@@ -116,7 +125,7 @@ struct DeviceFilterLinks {
             "rest": left > 0 ? JSONValue(left) : .null,
             "restAddress": address(query.with("facet", name)),
             // The API counts these together. The search finds them.
-            "further": further > 0 && left == 0 ? .integer(further) : .null,
+            "further": further > 0 && left == 0 ? JSONValue(further) : .null,
         ]
     }
 

@@ -1,7 +1,8 @@
+import CollectorAPI
 import JSON
 
 /// The list of devices: filters, columns, order, and the way to actions on many of them.
-struct DevicesPage: Page {
+struct DevicesPage: ConsolePage {
     let path = "/devices"
 
     /// The parameters that the address may have beside the filters.
@@ -18,30 +19,30 @@ struct DevicesPage: Page {
         }
         let order = visit.query.text("sort") ?? Self.usualOrder
         let query = filters.with("sort", order).with("limit", "\(Self.pageDevices)")
-        let page = try await visit.api.get("/api/v1/devices", query.with("cursor", visit.query.text("cursor")))
-        let counts = try await visit.api.find("/api/v1/devices/facets", filters)
+        let page = try await visit.api.call(.listDevices, query.with("cursor", visit.query.text("cursor")))
+        let counts = try await visit.api.find(.listDeviceFacets, filters)
         let organizations =
-            visit.visitor.organization == nil ? try await visit.api.find("/api/v1/organizations")?.pageItems ?? [] : []
+            visit.visitor.organization == nil ? try await visit.api.find(.listOrganizations)?.items ?? [] : []
 
         let links = DeviceFilterLinks(visit)
         let kept = visit.query.only(DeviceFilterLinks.names + Self.view)
-        let items = page.pageItems.map { device -> JSONValue in
+        let items = page.items.map { device -> JSONValue in
             [
-                "id": device["id"], "name": device["name"].isNull ? device["id"] : device["name"],
-                "isTest": device["test"], "cells": .array(columns.map { $0.cell(device) }),
+                "id": .text(device.id), "name": .text(DeviceChoice.name(of: device)),
+                "isTest": .boolean(device.test), "cells": .array(columns.map { $0.cell(device) }),
             ]
         }
         return .view(
             View(
                 "devices", title: "Devices",
                 [
-                    "total": page["total"], "table": JSONValue.array(items).table,
-                    "heads": .array(Self.heads(columns, order: order, visit)), "more": page.more(at: visit),
+                    "total": .of(page.total), "table": JSONValue.array(items).table,
+                    "heads": .array(Self.heads(columns, order: order, visit)), "more": visit.more(page.next),
                     "first": visit.query.text("cursor") == nil
                         ? .null : .text(visit.base + kept.address(visit.path)),
                     "chips": JSONValue.array(links.chips).table, "isFiltered": .boolean(!filters.with("test").isEmpty),
                     "clear": .text(visit.base + visit.query.only(Self.view).address(visit.path)),
-                    "facets": .array(links.facets(counts, organizations: organizations.compactMap { $0["name"].text })),
+                    "facets": .array(links.facets(counts, organizations: organizations.map(\.name))),
                     "testSwitch": links.testSwitch,
                     "csv": .text(
                         visit.base
@@ -94,7 +95,7 @@ struct DevicesPage: Page {
     /// All matching devices in the order of their ids, which is the cheapest one for the collector.
     private func csv(_ visit: Visit, _ filters: FormFields, _ columns: [DeviceColumn]) async throws -> CSVPages {
         let columns = [.id, .device] + columns.filter { $0.name != DeviceColumn.id.name }
-        return try await CSVPages(visit, "/api/v1/devices", filters, columns: columns.map(\.name)) { device in
+        return try await CSVPages(visit, .listDevices, filters, columns: columns.map(\.name)) { device in
             columns.map { $0.value(device).renderText }
         }
     }

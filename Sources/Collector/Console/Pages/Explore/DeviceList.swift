@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// The devices with certain newest values of a metric: those of a bar, or those at one end.
@@ -11,13 +12,12 @@ struct DeviceList {
     /// - Parameter distribution: of the same metric.
     /// - Returns: `nil` if nothing is chosen, and the metric has several sets of attributes: their values cannot be
     ///   compared.
-    init?(_ query: ExploreQuery, _ distribution: JSONValue) {
+    init?(_ query: ExploreQuery, _ distribution: DistributionView) {
         let chosen = query.fields.only(["atLeast", "atMost", "sort"])
         var fields = query.newest
-        let entries = distribution["distributions"].items
         if chosen.isEmpty {
-            guard entries.count == 1, let high = entries[0]["p95"].number else { return nil }
-            fields.add("atLeast", DisplayText.plain(high))
+            guard distribution.distributions.count == 1 else { return nil }
+            fields.add("atLeast", DisplayText.plain(distribution.distributions[0].p95))
         }
         for field in chosen.fields { fields.add(field.name, field.value) }
         if fields["sort"] == nil { fields.add("sort", "-value") }
@@ -37,28 +37,26 @@ struct DeviceList {
     }
 
     /// The values for the template.
-    /// - Parameter page: the answer of `/metrics/latest`.
-    func values(_ page: JSONValue, _ query: ExploreQuery, _ visit: Visit) async throws -> JSONValue {
-        let items = page.pageItems
-        let names = try await visit.api.deviceNames(of: Set(items.compactMap { $0["device"].text }))
+    func values(_ page: CollectorAPI.Page<LatestValueView>, _ query: ExploreQuery) -> JSONValue {
+        let items = page.items
         let labels = labels(of: items)
-        let total = Int(page["total"].integer ?? 0)
+        let total = page.total ?? 0
         return [
             "title": .text(title), "total": JSONValue(total), "isCut": .boolean(total > items.count),
             "shown": JSONValue(items.count),
             "order": isDescending ? "greatest first" : "least first",
             "devices": .array(
                 items.map { item in
-                    let id = item["device"].text ?? ""
-                    let unit = FleetCharts.unit(of: item.with(["metric": JSONValue(query.metric)]))
+                    let unit = MetricCharts.unit(item.unit, of: query.metric ?? "", aggregate: "last")
                     return [
-                        "name": .text(names[id] ?? id), "time": item["time"],
-                        "address": .text(query.deviceAddress(id)), "explore": .text(query.address(device: id)),
+                        "name": .text(item.deviceName ?? item.device), "time": .text(item.time),
+                        "address": .text(query.deviceAddress(item.device)),
+                        "explore": .text(query.address(device: item.device)),
                         "values": .array(
-                            item["values"].items.map { value in
+                            item.values.map { value in
                                 [
-                                    "label": JSONValue(labels[FleetCharts.attributes(value)]),
-                                    "text": .text(DisplayText.quantity(value["value"].number ?? 0, unit)),
+                                    "label": JSONValue(labels[FleetCharts.texts(of: value.attributes)]),
+                                    "text": .text(DisplayText.quantity(value.value, unit)),
                                 ]
                             }),
                     ]
@@ -67,24 +65,22 @@ struct DeviceList {
     }
 
     /// The rows for a file: a row for each value.
-    func rows(_ page: JSONValue, _ visit: Visit) async throws -> [[String]] {
-        let names = try await visit.api.deviceNames(of: Set(page.pageItems.compactMap { $0["device"].text }))
-        return [["Device", "Name", "Time", "Attributes", "Value", "Unit"]]
-            + page.pageItems.flatMap { item in
-                item["values"].items.map { value in
-                    let id = item["device"].text ?? ""
-                    let attributes = FleetCharts.attributes(value).sorted { $0.key < $1.key }
+    static func rows(_ page: CollectorAPI.Page<LatestValueView>) -> [[String]] {
+        [["Device", "Name", "Time", "Attributes", "Value", "Unit"]]
+            + page.items.flatMap { item in
+                item.values.map { value in
+                    let attributes = FleetCharts.texts(of: value.attributes).sorted { $0.key < $1.key }
                     return [
-                        id, names[id] ?? "", item["time"].text ?? "",
+                        item.device, item.deviceName ?? "", item.time,
                         attributes.map { "\($0.key):\($0.value)" }.joined(separator: " "),
-                        DisplayText.plain(value["value"].number ?? 0), item["unit"].text ?? "",
+                        DisplayText.plain(value.value), item.unit,
                     ]
                 }
             }
     }
 
-    private func labels(of items: [JSONValue]) -> [[String: String]: String] {
-        let sets = Array(Set(items.flatMap { $0["values"].items.map(FleetCharts.attributes) }))
+    private func labels(of items: [LatestValueView]) -> [[String: String]: String] {
+        let sets = Array(Set(items.flatMap { $0.values.map { FleetCharts.texts(of: $0.attributes) } }))
         return Dictionary(zip(sets, ChartTable.names(of: sets))) { first, _ in first }
     }
 }

@@ -1,7 +1,9 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// A metric over time: of one device, or its spread over the fleet, with the devices behind it.
-struct ExplorePage: Page {
+struct ExplorePage: ConsolePage {
     let path = ExploreQuery.path
 
     func view(_ visit: Visit) async throws -> Answer {
@@ -21,8 +23,8 @@ struct ExplorePage: Page {
         switch query.devices {
         case .one(let device):
             values.merge(try await self.values { try await ofDevice(query, visit) }) { $1 }
-            values["device"] = device.with([
-                "address": .text(query.deviceAddress(device["id"].text ?? "")),
+            values["device"] = JSONValue.of(device).with([
+                "address": .text(query.deviceAddress(device.id)),
                 "fleet": .text(query.address(device: nil)), "label": .text(DeviceChoice.name(of: device)),
             ])
         case .all:
@@ -34,8 +36,8 @@ struct ExplorePage: Page {
 
     /// The values of a part of the page, or why the API refused it.
     private func values(_ part: () async throws -> [String: JSONValue]) async throws -> [String: JSONValue] {
-        do { return try await part() } catch let problem as APIProblem where [400, 429].contains(problem.status) {
-            return ["chartProblem": .text(problem.detail), "isTooMuch": .boolean(problem.code == "too-much")]
+        do { return try await part() } catch let problem as Problem where [400, 429].contains(problem.status) {
+            return ["chartProblem": JSONValue(problem.detail), "isTooMuch": .boolean(problem.code == "too-much")]
         }
     }
 
@@ -61,7 +63,7 @@ struct ExplorePage: Page {
             "withTest": .boolean(fields.isChecked("test")),
             "range": query.range.values(at: visit, fragment: "charts"),
             "rangeFields": fields.only(TimeRange.names).hidden,
-            "deviceField": JSONValue(query.devices.device?["id"].text ?? visit.query.text("device")),
+            "deviceField": JSONValue(query.devices.device?.id ?? visit.query.text("device")),
             "picker": .array(
                 picker.modules.map { module in
                     [
@@ -83,11 +85,10 @@ struct ExplorePage: Page {
     // MARK: One device
 
     private func deviceCharts(_ query: ExploreQuery, _ visit: Visit) async throws -> [ChartTable] {
-        guard let device = query.devices.device?["id"].text, let metric = query.metric else { return [] }
+        guard let device = query.devices.device?.id, let metric = query.metric else { return [] }
         let aggregate = query.fields.text("aggregate")
-        let answer = try await visit.api.get(
-            "/api/v1/devices/\(device.percentEncoded)/samples/series",
-            query.series.with("aggregate", aggregate ?? "mean,rate"))
+        let answer = try await visit.api.call(
+            .getSampleSeries(device), query.series.with("aggregate", aggregate ?? "mean,rate"))
         let group = MetricCharts.Group(id: "over-time", title: metric, metrics: [metric])
         return [MetricCharts.chart(group, of: answer, aggregate: aggregate)].filter { !$0.columns.isEmpty }
     }
@@ -102,48 +103,47 @@ struct ExplorePage: Page {
 
     // MARK: The fleet
 
-    private func fleetSeries(_ query: ExploreQuery, _ visit: Visit) async throws -> JSONValue {
+    private func fleetSeries(_ query: ExploreQuery, _ visit: Visit) async throws -> FleetSeriesView {
         var fields = query.series
         for name in ["aggregate", "by", "sample"] { fields.add(name, query.fields.text(name)) }
-        return try await visit.api.get("/api/v1/metrics/series", fields)
+        return try await visit.api.call(.getFleetSeries, fields)
     }
 
     private func ofFleet(_ query: ExploreQuery, _ visit: Visit) async throws -> [String: JSONValue] {
         let answer = try await fleetSeries(query, visit)
         var overTime = FleetCharts.overTime(answer, statistic: query.statistic)
         if overTime.sets.count + overTime.leftOut > 1 {
-            let all = answer["series"].items.map(FleetCharts.attributes)
+            let all = answer.series.map { FleetCharts.texts(of: $0.attributes) }
             for (index, set) in overTime.sets.enumerated() {
                 let address = query.address(attributes: FleetCharts.filter(set, among: all))
                 overTime.tables[index].links = [("Only \(overTime.tables[index].title)", address)]
             }
         }
-        let distribution = try await visit.api.get("/api/v1/metrics/distribution", query.newest)
-        let sets = distribution["distributions"].items.map(FleetCharts.attributes)
+        let distribution = try await visit.api.call(.getDistribution, query.newest)
+        let sets = distribution.sets
         let charts = self.distributions(distribution, query)
         var values: [String: JSONValue] = [
             "charts": .array(overTime.tables.map(\.values)), "isEmpty": .boolean(overTime.tables.isEmpty),
             "leftOutSets": overTime.leftOut > 0 ? JSONValue(overTime.leftOut) : .null,
-            "deviceCount": answer["devices"], "sampled": answer["sampled"],
+            "deviceCount": JSONValue(answer.devices), "sampled": .of(answer.sampled),
             "csv": overTime.tables.isEmpty ? .null : .text(query.csv("series")),
             "histograms": .array(charts.tables.map(\.values)),
             "spread": .array(spread(distribution, charts, query)),
-            "withValue": distribution["devices"], "hasSpread": .boolean(!sets.isEmpty),
+            "withValue": JSONValue(distribution.devices), "hasSpread": .boolean(!sets.isEmpty),
             "isCounter": .boolean(
-                distribution["kind"].text?.hasSuffix("counter") == true
-                    && distribution["kind"].text != "up-down-counter"),
+                distribution.kind?.hasSuffix("counter") == true && distribution.kind != "up-down-counter"),
             "hasSeveralSets": .boolean(sets.count > 1),
             "distributionCSV": .text(query.csv("distribution")), "devicesCSV": .text(query.csv("devices")),
         ]
         if let list = DeviceList(query, distribution) {
-            let page = try await visit.api.get("/api/v1/metrics/latest", list.fields.with("limit", "20"))
-            values["list"] = try await list.values(page, query, visit)
+            let page = try await visit.api.call(.getLatestValues, list.fields.with("limit", "20"))
+            values["list"] = list.values(page, query)
         }
         return values
     }
 
-    private func distributions(_ answer: JSONValue, _ query: ExploreQuery) -> FleetCharts.Charts {
-        let sets = answer["distributions"].items.map(FleetCharts.attributes)
+    private func distributions(_ answer: DistributionView, _ query: ExploreQuery) -> FleetCharts.Charts {
+        let sets = answer.sets
         return FleetCharts.distributions(answer) { set, from, to in
             query.address(
                 attributes: sets.count > 1 ? FleetCharts.filter(set, among: sets) : nil, atLeast: from, atMost: to,
@@ -152,37 +152,39 @@ struct ExplorePage: Page {
     }
 
     /// The rows of the table of percentiles, with the ways to the devices at both ends.
-    private func spread(_ answer: JSONValue, _ charts: FleetCharts.Charts, _ query: ExploreQuery) -> [JSONValue] {
-        let entries = answer["distributions"].items
-        let sets = entries.map(FleetCharts.attributes)
+    private func spread(
+        _ answer: DistributionView, _ charts: FleetCharts.Charts, _ query: ExploreQuery
+    ) -> [JSONValue] {
+        let sets = answer.sets
         let unit = FleetCharts.unit(of: answer)
         return zip(charts.sets, charts.tables).compactMap { set, table in
-            guard let entry = entries.first(where: { FleetCharts.attributes($0) == set }) else { return nil }
+            guard let index = sets.firstIndex(of: set) else { return nil }
+            let entry = answer.distributions[index]
             let attributes = sets.count > 1 ? FleetCharts.filter(set, among: sets) : nil
             return [
-                "title": .text(table.title), "count": entry["count"],
+                "title": .text(table.title), "count": JSONValue(entry.count),
                 "cells": .array(
-                    Self.spreadNames.map { .text(entry[$0].number.map { DisplayText.quantity($0, unit) } ?? "") }),
-                "low": .text(query.address(attributes: attributes, atMost: entry["p5"].number, sort: "value")),
-                "high": .text(query.address(attributes: attributes, atLeast: entry["p95"].number, sort: "-value")),
+                    [entry.min, entry.p5, entry.p25, entry.p50, entry.p75, entry.p95, entry.max, entry.mean].map {
+                        .text(DisplayText.quantity($0, unit))
+                    }),
+                "low": .text(query.address(attributes: attributes, atMost: entry.p5, sort: "value")),
+                "high": .text(query.address(attributes: attributes, atLeast: entry.p95, sort: "-value")),
             ]
         }
     }
-
-    private static let spreadNames = ["min", "p5", "p25", "p50", "p75", "p95", "max", "mean"]
 
     // MARK: CSV
 
     private func csv(_ query: ExploreQuery, _ visit: Visit) async throws -> Answer {
         switch visit.query["table"] {
         case "distribution":
-            let answer = try await visit.api.get("/api/v1/metrics/distribution", query.newest)
+            let answer = try await visit.api.call(.getDistribution, query.newest)
             return .csv(name: "distribution.csv", rows: FleetCharts.rows(answer))
         case "devices":
-            let answer = try await visit.api.get("/api/v1/metrics/distribution", query.newest)
+            let answer = try await visit.api.call(.getDistribution, query.newest)
             guard let list = DeviceList(query, answer) else { return .csv(name: "devices.csv", rows: []) }
-            let page = try await visit.api.get("/api/v1/metrics/latest", list.fields.with("limit", "1000"))
-            return .csv(name: "devices.csv", rows: try await list.rows(page, visit))
+            let page = try await visit.api.call(.getLatestValues, list.fields.with("limit", "1000"))
+            return .csv(name: "devices.csv", rows: DeviceList.rows(page))
         default:
             let tables =
                 query.devices.device == nil

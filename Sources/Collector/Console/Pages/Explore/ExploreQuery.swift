@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 
 /// The question that a person explores. All of it is in the page's address.
@@ -39,7 +40,7 @@ struct ExploreQuery {
         range = try TimeRange(visit.query, now: visit.now)
         devices = try await DeviceChoice(visit)
         fields = visit.query.only(Self.names)
-        if let device = devices.device { fields = fields.with("device", device["id"].text) }
+        if let device = devices.device { fields = fields.with("device", device.id) }
     }
 
     /// Names the module of a program's own metric, which is found only with it.
@@ -60,7 +61,7 @@ struct ExploreQuery {
     }
 
     private var testFlag: String? {
-        (devices.device.map { $0["test"].isTrue } ?? fields.isChecked("test")) ? "true" : nil
+        (devices.device.map(\.test) ?? fields.isChecked("test")) ? "true" : nil
     }
 
     /// The parameters of both routes that give series.

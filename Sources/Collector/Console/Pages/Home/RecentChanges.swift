@@ -1,3 +1,4 @@
+import CollectorAPI
 import JSON
 import TelemetryBasics
 
@@ -18,33 +19,31 @@ struct RecentChanges {
     }
 
     /// - Parameters:
-    ///   - notices: the newest, with `next` if there are more.
+    ///   - notices: the newest.
     ///   - organizations: whose profile revisions are listed.
-    func values(notices: JSONValue, organizations: [String]) async throws -> JSONValue {
-        let devices = try await visit.api.get("/api/v1/devices", [("sort", "-enrolled"), ("limit", "\(Self.counted)")])
+    func values(notices: NoticesView, organizations: [String]) async throws -> JSONValue {
+        let devices = try await visit.api.call(.listDevices, [("sort", "-enrolled"), ("limit", "\(Self.counted)")])
         var revisions: [JSONValue] = []
         for organization in organizations {
-            let place = ProfilePlace(organization: organization, application: nil)
-            let newest = try await visit.api.get(place.revisions, [("brief", "true"), ("limit", "\(Self.named)")])
-            revisions += newest.pageItems.filter { $0["author"] != .null && isRecent($0["createdAt"]) }.map {
-                revision in
-                revision.with([
-                    "address": .text(
-                        ProfilePlace(organization: organization, application: revision["application"].text).address())
-                ])
+            let newest = try await visit.api.call(
+                .listProfileRevisions(organization), [("brief", "true"), ("limit", "\(Self.named)")])
+            revisions += newest.items.filter { $0.author != nil && isRecent($0.createdAt) }.map { revision in
+                let place = ProfilePlace(organization: organization, application: revision.application)
+                return JSONValue.of(revision).with(["address": .text(place.address())])
             }
         }
         var values: [String: JSONValue] = [
-            "devices": group(devices, by: "enrolledAt"), "notices": group(notices, by: "firstAt"),
+            "devices": group(devices.items, hasMore: devices.next != nil) { $0.enrolledAt },
+            "notices": group(notices.items, hasMore: notices.next != nil) { $0.firstAt },
             "revisions": revisions.isEmpty ? .null : JSONValue.array(revisions).table,
         ]
         if visit.visitor.role >= .administrator {
             let from = Timestamp.text(since)
-            let left = try await visit.api.get(
-                "/api/v1/audit", [("action", "device-unenroll"), ("from", from), ("limit", "\(Self.counted)")])
-            values["left"] = group(left, by: "time")
-            let audit = try await visit.api.get("/api/v1/audit", [("from", from), ("limit", "\(Self.named)")])
-            values["audit"] = audit["items"].table
+            let left = try await visit.api.call(
+                .listAudit, [("action", "device-unenroll"), ("from", from), ("limit", "\(Self.counted)")])
+            values["left"] = group(left.items, hasMore: left.next != nil) { $0.time }
+            let audit = try await visit.api.call(.listAudit, [("from", from), ("limit", "\(Self.named)")])
+            values["audit"] = JSONValue.of(audit.items).table
             values["auditAddress"] = .text(
                 visit.base + FormFields([("from", TimeRange.input(since))]).address("/audit"))
         }
@@ -54,19 +53,19 @@ struct RecentChanges {
     }
 
     /// Those of a page that came in the time; null for none.
-    private func group(_ page: JSONValue, by time: String) -> JSONValue {
-        let recent = page.pageItems.filter { isRecent($0[time]) }
+    private func group<Item: Encodable>(_ items: [Item], hasMore: Bool, time: (Item) -> String) -> JSONValue {
+        let recent = items.filter { isRecent(time($0)) }
         guard !recent.isEmpty else { return .null }
-        let isAll = page["next"] == .null || recent.count < page.pageItems.count
+        let isAll = !hasMore || recent.count < items.count
         return [
             "count": .text(isAll ? DisplayText.count(Double(recent.count)) : "\(recent.count) or more"),
             "isOne": .boolean(isAll && recent.count == 1),
-            "rows": .array(Array(recent.prefix(Self.named))),
+            "rows": .of(Array(recent.prefix(Self.named))),
             "hasMore": .boolean(recent.count > Self.named),
         ]
     }
 
-    private func isRecent(_ time: JSONValue) -> Bool {
-        time.text.flatMap { Timestamp.parse($0) }.map { $0 >= since } ?? false
+    private func isRecent(_ time: String?) -> Bool {
+        time.flatMap { Timestamp.parse($0) }.map { $0 >= since } ?? false
     }
 }

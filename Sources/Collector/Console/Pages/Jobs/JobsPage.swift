@@ -1,45 +1,46 @@
+import CollectorAPI
 import JSON
 
 /// The actions on many devices, newest first.
-struct JobsPage: Page {
+struct JobsPage: ConsolePage {
     let path = "/jobs"
 
     func view(_ visit: Visit) async throws -> Answer {
-        let page = try await visit.api.get("/api/v1/device-jobs", visit.query.only(["cursor"]).with("limit", "50"))
-        let jobs = page.pageItems.map { DeviceJobText.shown($0, for: visit.visitor) }
+        let page = try await visit.api.call(.listDeviceJobs, visit.query.only(["cursor"]).with("limit", "50"))
+        let jobs = page.items.map { DeviceJobText.shown($0, for: visit.visitor) }
         return .view(
             View(
                 "jobs", title: "Jobs",
                 [
-                    "table": JSONValue.array(jobs).table, "more": page.more(at: visit),
+                    "table": JSONValue.array(jobs).table, "more": visit.more(page.next),
                     "isFirst": .boolean(visit.query["cursor"] == nil),
                 ]))
     }
 }
 
 /// One action on many devices: how far it is, and what became of it for each device.
-struct JobPage: Page {
+struct JobPage: ConsolePage {
     let path = "/jobs/{job}"
 
-    private static let results = ["done", "refused", "waiting"]
-
     func view(_ visit: Visit) async throws -> Answer {
-        let api = "/api/v1/device-jobs/\(visit.segment("job"))"
-        let job = try await visit.api.get(api)
+        let job = try await visit.api.call(.getDeviceJob(visit.parameter("job")))
         let filter = visit.query.only(["result"])
         if visit.query["format"] == "csv" {
             let columns = ["device", "name", "result", "code", "detail", "command", "at"]
-            let pages = try await CSVPages(visit, "\(api)/devices", filter, columns: columns) { result in
-                columns.map { result[$0].renderText }
+            let pages = try await CSVPages(visit, .listDeviceJobResults(job.id), filter, columns: columns) { result in
+                [
+                    result.device, result.name, result.result, result.code, result.detail, result.command, result.at,
+                ].map { DisplayText.visible($0 ?? "") }
             }
-            return .longCSV(name: "job-\(job["id"].renderText).csv", pages)
+            return .longCSV(name: "job-\(job.id).csv", pages)
         }
-        let page = try await visit.api.get("\(api)/devices", visit.query.only(["result", "cursor"]))
-        let items = page.pageItems
+        let page = try await visit.api.call(.listDeviceJobResults(job.id), visit.query.only(["result", "cursor"]))
         let chosen = filter["result"]
         let kinds =
-            [(name: String?.none, label: "All", count: job["devices"])]
-            + Self.results.map { (name: $0, label: DisplayText.words($0), count: job[$0]) }
+            [(name: String?.none, label: "All", count: job.devices)]
+            + [("done", job.done), ("refused", job.refused), ("waiting", job.waiting)].map { name, count in
+                (name: name, label: DisplayText.words(name), count: count)
+            }
         return .view(
             View(
                 "job", title: DeviceJobText.title(job),
@@ -51,22 +52,22 @@ struct JobPage: Page {
                     "kinds": .array(
                         kinds.map { kind in
                             [
-                                "label": .text(kind.label), "count": kind.count,
+                                "label": .text(kind.label), "count": JSONValue(kind.count),
                                 "isHere": .boolean(kind.name == chosen),
                                 "address": .text(
                                     visit.base + FormFields().with("result", kind.name).address(visit.path)),
                             ]
                         }),
-                    "table": JSONValue.array(items).table, "more": page.more(at: visit),
+                    "table": JSONValue.of(page.items).table, "more": visit.more(page.next),
                     "csv": .text(visit.base + filter.with("format", "csv").address(visit.path)),
                 ]))
     }
 
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome? {
-        let api = "/api/v1/device-jobs/\(visit.segment("job"))"
+        let id = visit.parameter("job")
         switch action {
         case "ask-cancel":
-            let job = try await visit.api.get(api)
+            let job = try await visit.api.call(.getDeviceJob(id))
             return .view(
                 Question(
                     title: "Cancel this job?",
@@ -75,15 +76,15 @@ struct JobPage: Page {
                         ("Action", .text(DeviceJobText.title(job))),
                         (
                             "Done or refused",
-                            .text(DisplayText.count((job["done"].number ?? 0) + (job["refused"].number ?? 0)))
+                            .text(DisplayText.count(Double(job.done + job.refused)))
                         ),
-                        ("Waiting", .text(DisplayText.count(job["waiting"].number ?? 0))),
+                        ("Waiting", .text(DisplayText.count(Double(job.waiting)))),
                     ],
                     action: "cancel", button: "Cancel the job", back: visit.path
                 ).view)
         case "cancel":
-            let job = try await visit.api.send("POST", "\(api)/cancel")
-            let isCancelled = job["state"].text == "cancelled"
+            let job = try await visit.api.call(.cancelDeviceJob(id))
+            let isCancelled = job.state == "cancelled"
             return .done(
                 isCancelled ? "The job is cancelled." : "The job had ended already; nothing has changed.",
                 at: visit.path)

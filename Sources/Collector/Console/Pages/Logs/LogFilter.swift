@@ -1,5 +1,6 @@
 import JSON
 import TelemetryBasics
+import WireModel
 
 /// The logs that a page shows. The address has the API's parameters, and `range` for a time back from now. The list of
 /// chunks and the list of lines accept the same address, so each leads to the other.
@@ -21,8 +22,8 @@ struct LogFilter {
     /// Exclusive.
     let to: Int64?
 
-    /// - Throws: `APIProblem` for a time that is none.
-    init(_ address: FormFields, now: Int64) throws(APIProblem) {
+    /// - Throws: `Problem` for a time that is none.
+    init(_ address: FormFields, now: Int64) throws(Problem) {
         let range = TimeRange.choices.first { $0.name == address.text("range") }
         let (begin, end) = (try TimeRange.time(address, "from"), try TimeRange.time(address, "to"))
         (from, to) = (begin ?? (end == nil ? range.map { now - $0.seconds * 1_000_000 } : nil), end)

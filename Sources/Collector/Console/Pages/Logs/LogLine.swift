@@ -1,12 +1,14 @@
+import CollectorAPI
 import Foundation
 import JSON
+import WireModel
 
 /// One line of a log as templates show it: its address, its parts with the searched words marked, and its details.
 struct LogLine {
     /// Characters of a message in a list. The page of the line shows all of it.
     static let maximumShown = 1000
 
-    private let line: JSONValue
+    private let line: LogLineView
     private let name: String
     private let filter: LogFilter
     private let isLabelled: Bool
@@ -18,35 +20,32 @@ struct LogLine {
     ///   - isLabelled: the line names its device, because lines of several are shown.
     ///   - hit: the id of the line that the page is about. That one is shown whole.
     init(
-        _ line: JSONValue, _ names: [String: String], _ filter: LogFilter, isLabelled: Bool = false, hit: String? = nil
+        _ line: LogLineView, _ names: [String: String], _ filter: LogFilter, isLabelled: Bool = false,
+        hit: String? = nil
     ) {
         self.line = line
         self.filter = filter
         self.isLabelled = isLabelled
-        let device = line["device"].text ?? ""
-        name = names[device] ?? device
-        isHit = hit != nil && line["id"].text == hit
-        isCut = !isHit && (line["text"].text ?? "").count > Self.maximumShown
+        name = names[line.device] ?? line.device
+        isHit = line.id == hit
+        isCut = !isHit && line.text.count > Self.maximumShown
     }
 
     func values(base: String) -> JSONValue {
-        let (id, text) = (line["id"].text ?? "", line["text"].text ?? "")
-        let address = filter.fields.with("around", id).address("/logs/view") + "#hit"
-        let metadata = line["metadata"].text ?? ""
-        let device = line["device"].text ?? ""
-        return line.with([
+        let address = filter.fields.with("around", line.id).address("/logs/view") + "#hit"
+        let (text, metadata) = (line.text, line.metadata ?? "")
+        return JSONValue.of(line).with([
             "address": .text(base + address), "isHit": .boolean(isHit),
-            "isCrash": .boolean(line["type"].text == "crash"),
-            "shownTime": JSONValue(line["time"].text.map(Self.time)),
+            "isCrash": .boolean(line.type == .crash),
+            "shownTime": .text(Self.time(line.time)),
             "deviceName": .text(name), "label": isLabelled ? .text(name) : .null,
-            "deviceAddress": .text("\(base)/devices/\(device.percentEncoded)"),
-            "category": marked(line["category"].text ?? ""),
+            "deviceAddress": .text("\(base)/devices/\(line.device.percentEncoded)"),
+            "category": marked(line.category ?? ""),
             "message": marked(isCut ? String(text.prefix(Self.maximumShown)) : text),
             "left": isCut ? JSONValue(text.count - Self.maximumShown) : .null,
             "shownMetadata": metadata.count <= 200 ? marked(Self.spaced(metadata)) : .null,
             "fields": .array(Self.fields(metadata)),
-            "chunkAddress": .text(
-                base + FormFields([("ids", line["chunk"].text ?? "")]).address("/logs")),
+            "chunkAddress": .text(base + FormFields([("ids", line.chunk)]).address("/logs")),
         ])
     }
 

@@ -1,12 +1,13 @@
+import CollectorAPI
 import JSON
-import WireModel
 import TelemetryBasics
+import WireModel
 
 /// The lines of logs that match a filter, page by page; or the lines around one. Several devices are merged by time.
 ///
 /// A page begins at one end of the log, or where another page ended: `cursor` is the API's, and `at` is a time. Which
 /// way it goes from there is `toward`, older or newer lines. `order` is which lines come first on a page.
-struct LogLinesPage: Page {
+struct LogLinesPage: ConsolePage {
     let path = "/logs/view"
 
     private static let linesOfPage = 100
@@ -28,7 +29,7 @@ struct LogLinesPage: Page {
         let read = try await read(visit, filter, towardNewer: toward == "newer")
         let items = (toward == "newer") == isOldestFirst ? read.items : read.items.reversed()
         let devices = try await ChosenDevices(visit)
-        let names = try await devices.names(of: items.compactMap { $0["device"].text }, visit)
+        let names = devices.names(items.map { ($0.device, $0.deviceName) })
         let hasSeveral = Set(names.keys).count > 1
         let ways = ways(visit, filter, read, towardNewer: toward == "newer", isOldestFirst: isOldestFirst)
         let (before, after) = isOldestFirst ? (ways.older, ways.newer) : (ways.newer, ways.older)
@@ -43,7 +44,7 @@ struct LogLinesPage: Page {
             "before": .array(before), "hasBefore": .boolean(!before.isEmpty),
             "after": .array(after), "hasAfter": .boolean(!after.isEmpty),
             "searched": read.next == nil ? .null : JSONValue(read.through),
-            "scannedBytes": .integer(read.scannedBytes),
+            "scannedBytes": JSONValue(read.scannedBytes),
             "follow": isAtNewest && !isFollowing
                 ? .text(visit.base + filter.fields.with("follow", "yes").address(path)) : .null,
             "unfollow": isFollowing ? .text(visit.base + filter.fields.address(path)) : .null,
@@ -56,10 +57,10 @@ struct LogLinesPage: Page {
     // MARK: Reading
 
     private struct Read {
-        var items: [JSONValue] = []
+        var items: [LogLineView] = []
         var next: String?
         var through: String?
-        var scannedBytes: Int64 = 0
+        var scannedBytes = 0
     }
 
     private func read(_ visit: Visit, _ filter: LogFilter, towardNewer: Bool) async throws -> Read {
@@ -72,10 +73,9 @@ struct LogLinesPage: Page {
         }
         var read = Read()
         for _ in 0..<Self.maximumReads {
-            let page = try await visit.api.get("/api/v1/logs/lines", query)
-            read.items = page.pageItems
-            (read.next, read.through) = (page["next"].text, page["through"].text)
-            read.scannedBytes.addSaturating(page["scannedBytes"].integer ?? 0)
+            let page = try await visit.api.call(.listLogLines, query)
+            (read.items, read.next, read.through) = (page.items, page.next, page.through)
+            read.scannedBytes.addSaturating(page.scannedBytes)
             guard read.items.isEmpty, let next = read.next else { break }
             query = query.with("cursor", next)
         }
@@ -94,7 +94,7 @@ struct LogLinesPage: Page {
         let onward = fields.with("toward", towardNewer ? "newer" : "older").with("at", visit.query.text("at"))
             .with("cursor", read.next)
         let hasStart = visit.query.text("cursor") != nil || visit.query.text("at") != nil
-        let back = hasStart ? read.items.first?["time"].text.map { fields.with("at", $0) } : nil
+        let back = hasStart ? read.items.first.map { fields.with("at", $0.time) } : nil
         let isSearching = read.items.isEmpty
         if towardNewer {
             let label = isSearching ? "Search newer lines" : "Newer lines"
@@ -121,35 +121,27 @@ struct LogLinesPage: Page {
     private func context(of line: String, _ visit: Visit, _ filter: LogFilter) async throws -> View {
         let asked = visit.query.text("lines").flatMap { Int($0) } ?? Self.linesAround
         let count = min(max(asked, 1), Self.mostLinesAround)
-        let answer = try await visit.api.get(
-            "/api/v1/logs/lines", [("around", line), ("lines", "\(count)")])
-        let items = answer.pageItems
-        let hit = items.first { $0["id"].text == line } ?? .null
-        let device = hit["device"].text ?? ""
-        let names = try await ChosenDevices(visit).names(of: [device], visit)
+        let answer = try await visit.api.call(.listLogLinesAround, [("around", line), ("lines", "\(count)")])
+        let items = answer.items
+        let hit = items.first { $0.id == line } ?? LogLineView()
+        let name = hit.deviceName ?? hit.device
         // The log that the line stands in, with all levels and words.
-        let log = FormFields().with("device", device).with("application", hit["application"].text).with(
-            "order", "oldest"
-        )
-        .with("test", hit["test"].isTrue ? "true" : nil)
-        func edge(_ item: JSONValue?, _ toward: String) -> JSONValue {
-            JSONValue(
-                item?["time"].text.map {
-                    visit.base + log.with("toward", toward).with("at", $0).address(path)
-                })
+        let log = FormFields().with("device", hit.device).with("application", hit.application).with("order", "oldest")
+            .with("test", hit.test == true ? "true" : nil)
+        func edge(_ line: LogLineView?, _ toward: String) -> JSONValue {
+            JSONValue(line.map { visit.base + log.with("toward", toward).with("at", $0.time).address(path) })
         }
         let wider = filter.fields.with("around", line).with("lines", "\(min(count * 5, Self.mostLinesAround))")
         return View(
             "log-context", title: "Around a log line",
             [
                 "items": .array(
-                    items.map { LogLine($0, names, filter, hit: line).values(base: visit.base) }),
-                "deviceName": .text(names[device] ?? device), "deviceID": .text(device),
-                "application": hit["application"],
+                    items.map { LogLine($0, [hit.device: name], filter, hit: line).values(base: visit.base) }),
+                "deviceName": .text(name), "deviceID": .text(hit.device), "application": JSONValue(hit.application),
                 "back": .text(visit.base + filter.fields.address(path)), "isFiltered": .boolean(!filter.isEmpty),
                 "wider": count < Self.mostLinesAround ? .text(visit.base + wider.address(path) + "#hit") : .null,
-                "earlier": answer["hasEarlier"].isTrue ? edge(items.first, "older") : .null,
-                "later": answer["hasLater"].isTrue ? edge(items.last, "newer") : .null,
+                "earlier": answer.hasEarlier ? edge(items.first, "older") : .null,
+                "later": answer.hasLater ? edge(items.last, "newer") : .null,
             ])
     }
 }

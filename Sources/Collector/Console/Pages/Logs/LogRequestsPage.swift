@@ -1,9 +1,10 @@
+import CollectorAPI
 import JSON
-import WireModel
 import TelemetryBasics
+import WireModel
 
 /// Request Logs: a form that asks one or several devices for their logs, and what has become of such requests.
-struct LogRequestsPage: Page {
+struct LogRequestsPage: ConsolePage {
     let path = "/request-logs"
 
     /// The number of requests that are shown of each chosen device.
@@ -25,13 +26,18 @@ struct LogRequestsPage: Page {
         if ChosenDevices.ids(visit.query).isEmpty {
             (requests, more) = try await requestsOfAll(visit)
         } else {
-            for device in devices.devices { requests += try await self.requests(of: device, visit) }
-            requests.sort { $0["issuedAt"].text ?? "" > $1["issuedAt"].text ?? "" }
+            var made: [(CommandView, DeviceView)] = []
+            for device in devices.devices {
+                made += try await self.requests(of: device.id, visit).map { ($0, device) }
+            }
+            requests = made.sorted { $0.0.issuedAt > $1.0.issuedAt }.map {
+                Self.values(of: $0, $1, base: visit.base)
+            }
         }
-        let jobs = try await visit.api.get("/api/v1/device-jobs", [("limit", "100")]).pageItems.filter {
-            $0["kind"].text == "request-logs"
+        let jobs = try await visit.api.call(.listDeviceJobs, [("limit", "100")]).items.filter {
+            $0.kind == "request-logs"
         }
-        let ids = devices.devices.compactMap { $0["id"].text }
+        let ids = devices.devices.map(\.id)
         return .view(
             View(
                 "log-requests", title: "Request Logs",
@@ -54,33 +60,33 @@ struct LogRequestsPage: Page {
 
     private func requestsOfAll(_ visit: Visit) async throws -> (requests: [JSONValue], more: JSONValue) {
         let query: FormFields = [("kind", "request-logs"), ("limit", "20")]
-        let page = try await visit.api.get(
-            "/api/v1/device-commands", query.with("cursor", visit.query.text("cursor")))
-        var (devices, requests) = ([String: JSONValue](), [JSONValue]())
-        for command in page.pageItems {
-            let id = command["device"].text ?? ""
-            if devices[id] == nil {
-                devices[id] = try await visit.api.find("/api/v1/devices/\(id.percentEncoded)") ?? ["id": .text(id)]
+        let page = try await visit.api.call(.listAllCommands, query.with("cursor", visit.query.text("cursor")))
+        var (devices, requests) = ([String: DeviceView](), [JSONValue]())
+        for command in page.items {
+            // Of a deleted device only the id is known.
+            var device = DeviceView()
+            device.id = command.device
+            if let read = devices[command.device] {
+                device = read
+            } else if let found = try await visit.api.find(.getDevice(command.device)) {
+                device = found
             }
-            requests.append(Self.values(of: command, devices[id] ?? .null, base: visit.base))
+            devices[command.device] = device
+            requests.append(Self.values(of: command, device, base: visit.base))
         }
-        return (requests, page.more(at: visit))
+        return (requests, visit.more(page.next))
     }
 
-    private func requests(of device: JSONValue, _ visit: Visit) async throws -> [JSONValue] {
-        let id = device["id"].text ?? ""
-        let page = try await visit.api.get("/api/v1/devices/\(id.percentEncoded)/commands", [("limit", "100")])
-        return page.pageItems.filter { $0["kind"].text == "request-logs" }.prefix(Self.requestsShown).map {
-            Self.values(of: $0, device, base: visit.base)
-        }
+    private func requests(of device: String, _ visit: Visit) async throws -> ArraySlice<CommandView> {
+        try await visit.api.call(.listCommands(device), [("limit", "100")]).items.filter { $0.kind == "request-logs" }
+            .prefix(Self.requestsShown)
     }
 
     /// A request with its device, and the way to the lines once some are there.
-    private static func values(of command: JSONValue, _ device: JSONValue, base: String) -> JSONValue {
-        let id = device["id"].text ?? ""
-        let stored = command["uploads"].items.compactMap { $0["storedChunks"].integer }.saturatingSum
+    private static func values(of command: CommandView, _ device: DeviceView, base: String) -> JSONValue {
+        let stored = (command.uploads ?? []).map(\.storedChunks).saturatingSum
         return DeviceCommandsPage.values(of: command).with([
-            "device": .text(id), "deviceName": .text(ChosenDevices.name(of: device)), "deviceID": .text(id),
+            "deviceName": .text(ChosenDevices.name(of: device)), "deviceID": .text(device.id),
             "expectation": .text(expectation(of: device)),
             "lines": stored > 0 ? .text(base + lines(of: command, device).address("/logs/view")) : .null,
         ])
@@ -88,26 +94,20 @@ struct LogRequestsPage: Page {
 
     /// The filter that shows what a request asked for. Lines have the device's times, so the end of a capture is not
     /// known exactly, and the filter leaves it open.
-    private static func lines(of command: JSONValue, _ device: JSONValue) -> FormFields {
-        let asked = command["arguments"]
-        let isCapture = asked["mode"].text == "capture"
-        return FormFields([("device", device["id"].text ?? "")]).with("test", device["test"].isTrue ? "true" : nil)
-            .with("application", asked["application"].text)
-            .with("type", asked["type"].text).with("level", asked["level"].text)
-            .with(
-                "category",
-                asked["categories"].items.isEmpty
-                    ? nil : asked["categories"].items.compactMap(\.text).joined(separator: ",")
-            )
-            .with("text", asked["text"].text)
-            .with("from", isCapture ? command["issuedAt"].text : asked["since"].text)
-            .with("to", isCapture ? nil : asked["until"].text)
+    private static func lines(of command: CommandView, _ device: DeviceView) -> FormFields {
+        let asked = command.arguments
+        let isCapture = asked.mode == "capture"
+        let categories = (asked.categories ?? []).joined(separator: ",")
+        return FormFields([("device", device.id)]).with("test", device.test ? "true" : nil)
+            .with("application", asked.application).with("type", asked.type).with("level", asked.level)
+            .with("category", categories.isEmpty ? nil : categories).with("text", asked.text)
+            .with("from", isCapture ? command.issuedAt : asked.since).with("to", isCapture ? nil : asked.until)
     }
 
     /// When a device will hear of a request. It does with each contact, and a beacon is the one that is foreseen.
-    private static func expectation(of device: JSONValue) -> String {
-        let last = device["lastSeenAt"].text.map { "It was last seen \(DisplayText.time($0))." } ?? "It was never seen."
-        switch device["state"].text {
+    private static func expectation(of device: DeviceView) -> String {
+        let last = device.lastSeenAt.map { "It was last seen \(DisplayText.time($0))." } ?? "It was never seen."
+        switch device.state {
         case "left", "revoked": return "The device has left. It gets no request until it enrolls again."
         case "off": return "Telemetry is switched off on the device: it refuses the request. \(last)"
         case "late", "silent": return "The device is overdue, and answers when it is back. \(last)"
@@ -122,26 +122,24 @@ struct LogRequestsPage: Page {
 
     // MARK: Requests to several devices
 
-    private static func values(ofJob job: JSONValue, base: String) -> JSONValue {
-        let id = job["id"].text ?? ""
-        return job.with([
-            "address": .text(base + FormFields([("job", id)]).address("/request-logs")),
-            "isOpen": .boolean(["preparing", "running"].contains(job["state"].text)),
-            "given": DeviceCommandsPage.values(of: job)["given"],
+    private static func values(ofJob job: DeviceJobView, base: String) -> JSONValue {
+        JSONValue.of(job).with([
+            "address": .text(base + FormFields([("job", job.id)]).address("/request-logs")),
+            "isOpen": .boolean(["preparing", "running"].contains(job.state)),
+            "given": .array(DeviceJobText.arguments(job).map { ["name": .text($0.label), "value": $0.value] }),
         ])
     }
 
     /// A request to several devices with what has come of it on each.
     private func job(_ id: String, _ visit: Visit) async throws -> View {
-        let job = try await visit.api.get("/api/v1/device-jobs/\(id.percentEncoded)")
+        let job = try await visit.api.call(.getDeviceJob(id))
         let query = FormFields([("limit", "50")]).with("cursor", visit.query.text("cursor"))
-        let page = try await visit.api.get("/api/v1/device-jobs/\(id.percentEncoded)/devices", query)
+        let page = try await visit.api.call(.listDeviceJobResults(id), query)
         var rows: [JSONValue] = []
-        for result in page.pageItems {
-            let path = "/api/v1/devices/\((result["device"].text ?? "").percentEncoded)"
-            var row = result
-            if let id = result["command"].text, let device = try await visit.api.find(path),
-                let command = try await visit.api.find("\(path)/commands/\(id.percentEncoded)")
+        for result in page.items {
+            var row = JSONValue.of(result)
+            if let id = result.command, let device = try await visit.api.find(.getDevice(result.device)),
+                let command = try await visit.api.find(.getCommand(result.device, id))
             {
                 row = row.with(["request": Self.values(of: command, device, base: visit.base)])
             }
@@ -150,8 +148,8 @@ struct LogRequestsPage: Page {
         return View(
             "log-request-job", title: "A request to several devices",
             [
-                "job": Self.values(ofJob: job, base: visit.base), "rows": .array(rows), "more": page.more(at: visit),
-                "topics": .text(Self.topics(page.pageItems.compactMap { $0["device"].text })),
+                "job": Self.values(ofJob: job, base: visit.base), "rows": .array(rows), "more": visit.more(page.next),
+                "topics": .text(Self.topics(page.items.map(\.device))),
             ])
     }
 
@@ -164,24 +162,23 @@ struct LogRequestsPage: Page {
             let arguments = JSONValue.object(
                 try DeviceCommandsPage.arguments(of: "request-logs", visit.form))
             guard let device = devices.first else {
-                throw APIProblem.field("The device", "is missing: search for one first.")
+                throw Problem.field("The device", "is missing: search for one first.")
             }
             guard devices.count > 1 else {
-                try await visit.api.send(
-                    "POST", "/api/v1/devices/\(device.percentEncoded)/commands",
-                    body: ["kind": "request-logs", "arguments": arguments], idempotencyKey: visit.formKey)
+                try await visit.api.call(
+                    .issueCommand(device), body: ["kind": "request-logs", "arguments": arguments],
+                    idempotencyKey: visit.formKey)
                 return .done("The request waits for the device.", at: Self.address(devices))
             }
             return try await requestFromSeveral(devices, arguments, visit)
         case "cancel":
             guard let device = devices.first else { return nil }
-            try await visit.api.send(
-                "POST", "/api/v1/devices/\(device.percentEncoded)/commands",
+            try await visit.api.call(
+                .issueCommand(device),
                 body: ["kind": "cancel", "arguments": ["command": JSONValue(visit.form.text("command"))]])
             return .done("The request is cancelled with the device's next contact.")
         case "cancel-job":
-            let job = (visit.form.text("job") ?? "").percentEncoded
-            try await visit.api.send("POST", "/api/v1/device-jobs/\(job)/cancel")
+            try await visit.api.call(.cancelDeviceJob(visit.form.text("job") ?? ""))
             return .done("No further device gets the request. Those that have it go on.")
         default: return nil
         }
@@ -197,20 +194,19 @@ struct LogRequestsPage: Page {
         ]
         if let confirm = visit.form.text("confirm") {
             body["confirm"] = .text(confirm)
-            let job = try await visit.api.send(
-                "POST", "/api/v1/device-jobs", body: .object(body), idempotencyKey: visit.formKey)
+            let job = try await visit.api.call(
+                .beginDeviceJob, body: .object(body), idempotencyKey: visit.formKey)
             return .done(
                 "The request goes to \(DisplayText.devices(.integer(Int64(devices.count)))).",
-                at: FormFields([("job", job["id"].text ?? "")]).address(path))
+                at: FormFields([("job", job.id)]).address(path))
         }
-        let plan = try await visit.api.send("POST", "/api/v1/device-jobs", body: .object(body))
-        let given = DeviceCommandsPage.values(of: ["arguments": arguments])["given"].items
+        let plan = try await visit.api.call(.proposeDeviceJob, body: .object(body))
         return .view(
             Question(
-                title: "Request logs of \(DisplayText.devices(plan["devices"]))?",
+                title: "Request logs of \(DisplayText.devices(JSONValue(plan.devices)))?",
                 text: "Each device sends its logs when it is in contact, as far as the quotas of logs allow.",
-                facts: given.map { ($0["name"].renderText, $0["value"]) }, action: "request-logs",
-                fields: visit.form.only(["device"] + Self.fieldNames).with("confirm", plan["confirm"].text),
+                facts: DeviceJobText.arguments(arguments, closesTokens: false), action: "request-logs",
+                fields: visit.form.only(["device"] + Self.fieldNames).with("confirm", plan.confirm),
                 button: "Request the logs", back: Self.address(devices)
             ).view)
     }

@@ -1,24 +1,26 @@
+import CollectorAPI
 import JSON
+import WireModel
 
 /// A page of the console: one address, one template, and the forms on it.
-protocol Page: Sendable {
+protocol ConsolePage: Sendable {
     /// Segments in braces are parameters: `/devices/{device}`.
     var path: String { get }
     /// The role that a visitor needs to see it. The API decides on everything on it.
-    var role: Visitor.Role { get }
+    var role: PersonRole { get }
 
-    /// - Throws: `APIProblem`.
+    /// - Throws: `Problem`.
     func view(_ visit: Visit) async throws -> Answer
 
     /// Performs what a form asks for.
     /// - Parameter action: the form's field `action`.
     /// - Returns: `nil` if the page has no such form.
-    /// - Throws: `APIProblem`. The page is then shown again with the reason, and with what was filled in.
+    /// - Throws: `Problem`. The page is then shown again with the reason, and with what was filled in.
     func perform(_ action: String, _ visit: Visit) async throws -> Outcome?
 }
 
-extension Page {
-    var role: Visitor.Role { .viewer }
+extension ConsolePage {
+    var role: PersonRole { .viewer }
     func perform(_: String, _: Visit) async throws -> Outcome? { nil }
 }
 

@@ -1,23 +1,13 @@
+import CollectorAPI
 import Foundation
 import SwiftASN1
 import TelemetryBasics
 import WireModel
 import X509
 
-/// The facts about a certificate that people should know.
-package struct CertificateFacts: Encodable, Equatable, Sendable {
-    var subject: String
-    /// DNS names, addresses and other names that it is for.
-    var names: [String]
-    var issuer: String
-    /// The serial number in hexadecimal.
-    var serial: String
-    var validFrom: String
-    var validUntil: String
-    /// Base64 of SHA-256 of its subject public key info; absent if the key's kind is not known.
-    var keyPin: String?
-
+extension CertificateView {
     init(_ certificate: Certificate) {
+        self.init()
         subject = "\(certificate.subject)"
         issuer = "\(certificate.issuer)"
         let alternatives = (try? certificate.extensions.subjectAlternativeNames).map { Array($0) } ?? []
@@ -47,19 +37,9 @@ package struct CertificateFacts: Encodable, Equatable, Sendable {
     }
 }
 
-/// The certificates of the server's TLS, and the files that they come from.
-package struct ServerCertificates: Encodable, Equatable, Sendable {
-    var certificateFile: String
-    var keyFile: String
-    /// The server's own first.
-    var chain: [CertificateFacts] = []
-    /// Why the files could not be read again; the former certificate stays in use. Absent if they could.
-    var failure: String?
-    var clientAuthorityFile: String?
-    /// Authorities of the clients that the server admits, as they were read at the start.
-    var clientAuthorities: [CertificateFacts]?
-
+extension CertificatesView.Server {
     init(_ files: TLSFiles) {
+        self.init()
         certificateFile = files.certificate
         keyFile = files.key
         guard let clientCA = files.clientCA else { return }
@@ -67,6 +47,6 @@ package struct ServerCertificates: Encodable, Equatable, Sendable {
         // The server has just read and checked the file.
         let text = (try? PEMFile.certificates(clientCA)) ?? ""
         let documents = (try? PEMDocument.parseMultiple(pemString: text)) ?? []
-        clientAuthorities = documents.compactMap { try? Certificate(pemDocument: $0) }.map(CertificateFacts.init)
+        clientAuthorities = documents.compactMap { try? Certificate(pemDocument: $0) }.map(CertificateView.init)
     }
 }
