@@ -1,12 +1,12 @@
 @testable import DataSampler
 import Foundation
 import Logging
+import StoreTestKit
+import TestKit
 import Testing
 import WireModel
 
 @testable import AWSDK
-import StoreTestKit
-import TestKit
 
 /// Start, initial check, profile, stop and the container.
 @Suite(.timeLimit(.minutes(10))) struct AWControllerTests {
@@ -34,7 +34,7 @@ import TestKit
         try await bench.start()
         #expect(bench.delegate.reported.last == "check 32")
         bench.collector.setFaults { _, _ in nil }
-        try await SDKBench.until { bench.delegate.reported.contains("check passed") }
+        try await bench.delegate.until { $0.contains("check passed") }
         await bench.stop()
     }
 
@@ -48,16 +48,16 @@ import TestKit
         bench.engine.configuration = whole
         bench.engine.configuration?.applicationIdentifier = ""
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.reported.count == 2 }
+        try await bench.delegate.until { $0.count == 2 }
         bench.engine.configuration = whole
         bench.engine.configuration?.collectorURL = "nowhere"
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.reported.count == 3 }
+        try await bench.delegate.until { $0.count == 3 }
         #expect(bench.delegate.reported == ["check 27", "check 7", "check 39"])
 
         bench.engine.configuration = whole
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.reported.last == "check passed" }
+        try await bench.delegate.until { $0.last == "check passed" }
         await bench.stop()
     }
 
@@ -102,8 +102,8 @@ import TestKit
         profile.detection.consequence = "block"
         let bench = SDKBench(directory.path, profile: profile, detectors: [Found()])
         try await bench.start()
-        try await SDKBench.until {
-            bench.delegate.reported.contains("check 15") && bench.delegate.reported.contains("locked")
+        try await bench.delegate.until {
+            $0.contains("check 15") && $0.contains("locked")
         }
         await bench.stop()
     }
@@ -116,7 +116,7 @@ import TestKit
         bench.collector.setAssignments(isAssigned ? ["com.example.kiosk"] : ["com.example.other"])
         try await bench.start()
         #expect(bench.delegate.reported.contains("check passed"))
-        if !isAssigned { try await SDKBench.until { bench.delegate.reported.last == "check 24" } }
+        if !isAssigned { try await bench.delegate.until { $0.last == "check 24" } }
         await bench.stop()
         #expect(bench.delegate.reported.contains("check 24") == !isAssigned)
     }
@@ -128,7 +128,7 @@ import TestKit
         bench.controller.start()
         bench.controller.stop()
         bench.controller.start()
-        try await SDKBench.until { bench.delegate.reported.filter { $0 == "check passed" }.count == 2 }
+        try await bench.delegate.until { $0.filter { $0 == "check passed" }.count == 2 }
         await bench.stop()
         #expect(bench.delegate.reported.filter { $0.hasPrefix("check") }.count == 2)
     }
@@ -138,7 +138,7 @@ import TestKit
         let bench = SDKBench(directory.path, profile: nil)
         bench.controller.start()
         await bench.stop()
-        try await SDKBench.until { bench.delegate.reported.contains("check 1") }
+        try await bench.delegate.until { $0.contains("check 1") }
     }
 
     @Test func `Calls before the start fail, and say so`() async throws {
@@ -167,7 +167,7 @@ import TestKit
             DataSamplerNotice(.slowdown, ""), DataSamplerNotice(.userChanged, ""), DataSamplerNotice(.wiped, ""),
         ]
         for notice in notices { await bench.engine.dataSampler(sampler, noticed: notice) }
-        try await SDKBench.until { bench.delegate.reported.last == "wiped" }
+        try await bench.delegate.until { $0.last == "wiped" }
         #expect(
             bench.delegate.reported == [
                 "stop roaming", "stop proxyFailed", "resume", "locked", "unlocked", "user changed", "wiped",
@@ -185,10 +185,10 @@ import TestKit
             DataSamplerNotice(.networkStopped, "", ["reason": "roaming"]), DataSamplerNotice(.networkResumed, ""),
             DataSamplerNotice(.userChanged, ""), DataSamplerNotice(.wiped, ""),
         ] { await bench.engine.dataSampler(sampler, noticed: notice) }
-        try await SDKBench.until { former.reported.last == "wipe" }
+        try await former.until { $0.last == "wipe" }
         #expect(former.reported == ["stop roaming", "resume", "user changed", "wipe"])
         bench.controller.start()
-        try await SDKBench.until { former.reported.contains("check passed") }
+        try await former.until { $0.contains("check passed") }
         #expect(former.reported.contains("profiles 1") && former.reported.contains("enrolled"))
         await bench.stop()
     }
@@ -227,7 +227,7 @@ import TestKit
         #expect(reported.filter { $0 == "check passed" }.count == 2)
         #expect(
             try #require(reported.firstIndex(of: "refresh")) < (try #require(reported.lastIndex(of: "check passed"))))
-        try await SDKBench.until { bench.delegate.reported.contains("wiped") }
+        try await bench.delegate.until { $0.contains("wiped") }
         #expect(try await !Self.lines(bench).contains("the door is stuck"))
         #expect(bench.collector.enrollments == 1)
         #expect(
@@ -245,7 +245,7 @@ import TestKit
         await bench.stop()
         let cleaner = WS1SDKContainerCleaner(engine: bench.engine)
         #expect(await SDKBench.failure { cleaner.destroyContainerData(completion: $0) } == nil)
-        try await SDKBench.until { bench.delegate.reported.contains("wiped") }
+        try await bench.delegate.until { $0.contains("wiped") }
         #expect(!bench.delegate.reported.contains("refresh"))
         #expect(
             await SDKBench.failure { bench.controller.loadCommands(completion: $0) } == .missingRequiredInformation)

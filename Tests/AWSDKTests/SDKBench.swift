@@ -1,13 +1,13 @@
-import CollectorStore
-@testable import DataSampler
 import Foundation
 import Logging
-import Synchronization
+import RecordStore
+import StoreTestKit
+import TestKit
 import Transmitter
 import WireModel
+@testable import DataSampler
 
 @testable import AWSDK
-import StoreTestKit
 
 /// An engine of a test's own over a collector without a network.
 struct SDKBench {
@@ -56,7 +56,7 @@ struct SDKBench {
     /// Starts, and waits for the end of the initial check.
     func start() async throws {
         controller.start()
-        try await Self.until { delegate.reported.contains { $0.hasPrefix("check") } }
+        try await delegate.until { $0.contains { $0.hasPrefix("check") } }
     }
 
     func stop() async { await withCheckedContinuation { done in controller.stop { _, _ in done.resume() } } }
@@ -89,23 +89,17 @@ struct SDKBench {
         try await store.records(of: collector.device, stream: stream, kind: nil, module: nil, before: nil, limit: 1000)
             .records.sorted { $0.header.number < $1.header.number }
     }
-
-    /// Lets others work until something holds; bounded by the suite's time limit.
-    static func until(_ holds: () async throws -> Bool) async throws {
-        while try await !holds() {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-    }
 }
 
 /// Keeps what is reported to it, in words.
 final class RecordingDelegate: AWControllerDelegate {
-    private let words = Mutex<[String]>([])
+    private let words = Watched<[String]>([])
 
-    var reported: [String] { words.withLock { $0 } }
+    var reported: [String] { words.value }
 
-    private func record(_ word: String) { words.withLock { $0.append(word) } }
+    func until(_ holds: @escaping @Sendable ([String]) -> Bool) async throws { try await words.until(holds) }
+
+    private func record(_ word: String) { words.change { $0.append(word) } }
 
     func controllerDidFinishInitialCheck(error: NSError?) { record("check \(error.map { "\($0.code)" } ?? "passed")") }
     func controllerDidReceive(profiles: [Profile]) { record("profile \(profiles.map(\.revision))") }
@@ -121,11 +115,13 @@ final class RecordingDelegate: AWControllerDelegate {
 
 /// Keeps what is reported to it by the names of 18.5.
 final class FormerDelegate: AWControllerDelegate {
-    private let words = Mutex<[String]>([])
+    private let words = Watched<[String]>([])
 
-    var reported: [String] { words.withLock { $0 } }
+    var reported: [String] { words.value }
 
-    private func record(_ word: String) { words.withLock { $0.append(word) } }
+    func until(_ holds: @escaping @Sendable ([String]) -> Bool) async throws { try await words.until(holds) }
+
+    private func record(_ word: String) { words.change { $0.append(word) } }
 
     func controllerDidFinishInitialCheck(error: NSError?) { record("check \(error.map { "\($0.code)" } ?? "passed")") }
     func receivedProfiles(_ profiles: NSArray) { record("profiles \(profiles.compactMap { $0 as? Profile }.count)") }

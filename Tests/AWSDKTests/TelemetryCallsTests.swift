@@ -4,11 +4,11 @@ import Foundation
 import LogStore
 import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import AWSDK
-import TestKit
 
 /// The documented calls, from the name to what the collector has.
 @Suite(.timeLimit(.minutes(10))) struct TelemetryCallsTests {
@@ -32,7 +32,7 @@ import TestKit
                 handler.recordEvent(
                     .customEvent, eventName: "paid", eventValue: "much", valueType: .double, completion: $0)
             } == .missingRequiredInformation)
-        try await SDKBench.until { try await bench.events().contains { $0.name == "paid" } }
+        try await bench.collector.answered.untilCounted { try await bench.events().contains { $0.name == "paid" } }
         let events = try await bench.events()
         #expect(events.filter { $0.name == "badge.printed" }.map(\.value.integer) == Array(1...50))
         #expect(events.filter { $0.name == "paid" }.map(\.value.text) == ["card"])

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandKit
+import DeviceTestKit
 import Foundation
 import Logging
 import Testing
@@ -8,7 +9,6 @@ import WireModel
 
 @testable import AgentCommands
 @testable import DataSampler
-import DeviceTestKit
 
 /// A sampler that commands reach through the control socket, as in an agent.
 @Suite(.timeLimit(.minutes(10))) struct AgentControlTests {
@@ -102,9 +102,17 @@ import DeviceTestKit
     @Test func `A program's lines become records and log lines under its own name`() async throws {
         try await running([.analytics, .custom]) { sampler in
             let answers = try await say(
-                #"{"event": "badge.printed", "value": 3, "attributes": {"door": "north", "late": false}, "application": "com.example.kiosk"}"#,
-                #"{"sample": "till", "measurements": [{"name": "till.sales", "value": 2.5, "unit": "{sale}"}], "application": "com.example.till"}"#,
-                #"{"log": "paper is low", "level": "warning", "category": "printer", "application": "com.example.kiosk"}"#
+                #"""
+                {"event": "badge.printed", "value": 3, "attributes": {"door": "north", "late": false}, "application": \#
+                "com.example.kiosk"}
+                """#,
+                #"""
+                {"sample": "till", "measurements": [{"name": "till.sales", "value": 2.5, "unit": "{sale}"}], \#
+                "application": "com.example.till"}
+                """#,
+                #"""
+                {"log": "paper is low", "level": "warning", "category": "printer", "application": "com.example.kiosk"}
+                """#
             )
             #expect(answers.count == 3)
             for answer in answers { #expect(answer.contains(#""ok":true"#), "\(answer)") }

@@ -3,11 +3,11 @@ import Foundation
 import Glibc
 import Logging
 import NIOCore
+import TestKit
 import Testing
 import WireModel
 
 @testable import AgentCommands
-import TestKit
 
 @Suite(.timeLimit(.minutes(10))) struct ControlSocketTests {
     private func directory(long: Bool = false) throws -> String {

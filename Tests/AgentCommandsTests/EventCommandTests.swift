@@ -41,7 +41,9 @@ import WireModel
         #expect(text(EventPlan(holdSeconds: 0, running: true)) == "event 7: on disk; sent now")
         #expect(
             text(EventPlan(holdSeconds: 60, running: false))
-                == "event 7: on disk; held until 2023-11-14T22:14:20Z (for 60 s), then sent by the next run of the agent"
+                == """
+                event 7: on disk; held until 2023-11-14T22:14:20Z (for 60 s), then sent by the next run of the agent
+                """
         )
         #expect(
             text(EventPlan(holdSeconds: 0, running: true, obstacle: "the collector is not reachable: refused"))

@@ -221,6 +221,21 @@ extension BrowserKitTests {
             }
         }
 
+        /// The policy of a worker is that of its script's answer.
+        @Test func `Violations of a worker's policy are found`() async throws {
+            let worker = PageServer.Answer(
+                headers: ["Content-Type": "text/javascript", "Content-Security-Policy": "connect-src 'none'"],
+                body: "fetch('/data').catch(() => {}).then(() => postMessage(1))")
+            let page = Planted.page(
+                script: "new Worker('/worker.js').onmessage = () => { document.title = 'done' }")
+            let findings = try await Self.findings(
+                page, waitingFor: "document.title === 'done'", others: ["/worker.js": worker])
+            #expect(
+                findings.contains {
+                    if case .contentSecurityPolicy(let text) = $0 { text.hasPrefix("connect-src") } else { false }
+                }, "\(findings)")
+        }
+
         @Test func `Frames and workers are heard, too`() async throws {
             let worker = PageServer.Answer.script("console.error('from the worker'); postMessage(1)")
             let page = Planted.page(

@@ -10,14 +10,16 @@ extension BrowserKitTests {
             <label>First <input id=first name=first></label>
             <label>Second <textarea id=second name=second></textarea></label>
             <label>Day <input id=day name=day type=date></label>
-            <label>State <select id=state name=state><option value=a>Active</option><option value=s>Silent</option></select></label>
+            <label>State <select id=state name=state><option value=a>Active</option><option \
+            value=s>Silent</option></select></label>
             <label><input id=box type=checkbox name=box> Box</label>
             <button type=button id=other>Other</button>
             <button id=go>Go</button>
             </form>
             """,
             script: """
-                keys = []; addEventListener('keydown', event => keys.push(event.code + ':' + event.key + (event.isTrusted ? '' : '!')));
+                keys = []; addEventListener('keydown', event => keys.push(event.code + ':' + event.key + \
+                (event.isTrusted ? '' : '!')));
                 """)
         private static let others = ["/answer": Planted.page(title: "Answer")]
 
@@ -84,46 +86,22 @@ extension BrowserKitTests {
             }
         }
 
-        @Test func `Clicks and drags are those of a mouse`() async throws {
+        @Test func `A click is that of a mouse`() async throws {
             let page = Planted.page(
-                "<button id=one>One</button><button id=two>Two</button><div id=area style=\"height: 100px\"></div>",
+                "<button id=one>One</button><button id=two>Two</button>",
                 script: """
                     seen = [];
-                    for (const kind of ['click', 'mouseover'])
-                        addEventListener(kind, event => { if (event.target.id === 'two') seen.push(kind + event.isTrusted) }, true);
-                    moves = [];
-                    for (const kind of ['pointerdown', 'pointermove', 'pointerup'])
+                    for (const kind of ['mouseover', 'pointerdown', 'pointerup', 'click'])
                         addEventListener(kind, event => {
-                            if (event.target.id === 'area') moves.push([kind, Math.round(event.offsetX / event.target.offsetWidth * 100), event.buttons]);
-                        });
+                            if (event.target.id === 'two') seen.push([kind, event.isTrusted, event.buttons]);
+                        }, true);
                     """)
             try await Planted.show(page) { page, _ in
-                try await page.hover("button", containing: "Two")
                 try await page.click("button", containing: "Two")
-                #expect(try await page.evaluate("seen") == ["mouseovertrue", "clicktrue"])
-                try await page.drag(in: "#area", from: 0.25, to: 0.75)
-                let moves = try await page.evaluate(
-                    "moves.filter(([kind, , buttons]) => kind !== 'pointermove' || buttons)")
-                #expect(moves.items.first == ["pointerdown", 25, 1])
-                #expect(moves.items.last == ["pointerup", 75, 0])
-                #expect(moves.items.count == 10)
-            }
-        }
-
-        @Test func `Copied text can be read`() async throws {
-            let page = Planted.page(
-                "<button>Copy</button>",
-                script: """
-                    addEventListener('click', async () => {
-                        await navigator.clipboard.writeText('curl http://127.0.0.1/');
-                        document.title = 'copied';
-                    });
-                    """)
-            try await Planted.show(page) { page, server in
-                try await page.click("button")
-                try await page.waitUntil("document.title === 'copied'")
-                #expect(try await page.clipboard() == "curl http://127.0.0.1/")
-                #expect(try await page.findings(allowedOrigin: server.origin) == [])
+                #expect(
+                    try await page.evaluate("seen") == [
+                        ["mouseover", true, 0], ["pointerdown", true, 1], ["pointerup", true, 0], ["click", true, 0],
+                    ])
             }
         }
 

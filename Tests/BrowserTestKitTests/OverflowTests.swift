@@ -19,15 +19,21 @@ extension BrowserKitTests {
             // What scrolls by itself.
             "<div style=\"overflow-x: auto\"><table><tr><td>\(long)</td></tr></table></div>",
             // What says in its title what it cuts off.
-            "<p style=\"overflow: hidden; text-overflow: ellipsis; white-space: nowrap\" title=\"\(words)\">\(words)</p>",
+            """
+            <p style="overflow: hidden; text-overflow: ellipsis; white-space: nowrap" title="\(words)">\(words)</p>
+            """,
             // For screen readers only.
             """
-            <span style="position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap">
+            <span style="position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); \
+            white-space: nowrap">
             \(words)</span>
             """,
             // What is not shown at all.
             "<p hidden>\(long)</p>", "<details><summary>More</summary><p>\(words)</p></details>",
-            "<div style=\"overflow: hidden; width: 100px; height: 50px\"><div style=\"width: 900px; height: 900px\"></div></div>",
+            """
+            <div style="overflow: hidden; width: 100px; height: 50px"><div style="width: 900px; height: \
+            900px"></div></div>
+            """,
         ]) func `What fits is not found`(body: String) async throws {
             #expect(try await Self.overflowing(body) == [])
         }
@@ -48,7 +54,8 @@ extension BrowserKitTests {
             "<div id=cut style=\"overflow: hidden; white-space: nowrap\"><a href=\"/\">\(words)</a></div>",
             "<div id=cut style=\"overflow: hidden; height: 30px\"><p>\(words)</p></div>",
             """
-            <p id=cut style="display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden">
+            <p id=cut style="display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: \
+            hidden">
             \(words)</p>
             """,
         ]) func `Text that is cut off is found`(body: String) async throws {

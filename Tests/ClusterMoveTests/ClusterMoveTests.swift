@@ -1,13 +1,18 @@
 import ClusterRegistry
+import CollectorAPI
 import Foundation
 import PostgreSQL
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterMove
 @testable import ClusterStore
-@testable import CollectorStore
-import StoreTestKit
+@testable import CollectorMaintenance
+@testable import LogArchive
+@testable import RecordStore
+@testable import Registry
+@testable import SQLiteRecordStore
 
 /// A data directory moves into a cluster on real servers, and devices notice nothing.
 @Suite(.timeLimit(.minutes(5))) struct ClusterMoveTests {
@@ -154,7 +159,8 @@ import StoreTestKit
             _ = try await database.transaction { session throws(PostgresError) in
                 try session.executeScript(
                     """
-                    DELETE FROM chain; DELETE FROM chain_day; DELETE FROM partition; UPDATE store SET timeline = timeline + 1
+                    DELETE FROM chain; DELETE FROM chain_day; DELETE FROM partition; UPDATE store \
+                    SET timeline = timeline + 1
                     """)
             }
             await database.shutDown()

@@ -6,7 +6,9 @@ import Testing
 import WireModel
 
 @testable import ClusterRegistry
-@testable import CollectorStore
+@testable import CollectorMaintenance
+@testable import RecordStore
+@testable import Registry
 
 /// Every table of the registry is copied, row by row, or is a named exception.
 @Suite(.timeLimit(.minutes(5))) struct RegistryCopyTests {
@@ -31,13 +33,19 @@ import WireModel
                     }
                 }
                 try connection.execute(
-                    "INSERT INTO \(table) (\(columns.map(\.name).joined(separator: ", "))) VALUES (\(values.joined(separator: ", ")))"
+                    """
+                    INSERT INTO \(table) (\(columns.map(\.name).joined(separator: ", "))) \
+                    VALUES (\(values.joined(separator: ", ")))
+                    """
                 )
             }
         }
         // Numbers are not given again after their rows are gone.
         try connection.execute(
-            "INSERT INTO audit SELECT 9999, at, actor, token, role, organization, action, subject, detail, outcome, job FROM audit WHERE id = 9001"
+            """
+            INSERT INTO audit SELECT 9999, at, actor, token, role, organization, action, subject, detail, outcome, job \
+            FROM audit WHERE id = 9001
+            """
         )
         try connection.execute("DELETE FROM audit WHERE id = 9999")
         try connection.close()

@@ -1,12 +1,16 @@
+import CollectorAPI
 import Crypto
 import Foundation
 import Gzip
 import Logging
+import StoreTestKit
 import TelemetryBasics
 import WireModel
 
-@testable import CollectorStore
-import StoreTestKit
+@testable import LogArchive
+@testable import RecordStore
+@testable import Registry
+@testable import SQLiteRecordStore
 
 let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 

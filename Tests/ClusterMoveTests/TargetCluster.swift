@@ -1,17 +1,19 @@
 import ClickHouse
 import ClickHouseTestKit
 import ClusterRegistry
-import CollectorStore
+import CollectorMaintenance
 import Foundation
+import LogArchiveTestKit
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Synchronization
 import WireModel
 
 @testable import ClusterMove
 @testable import ClusterStore
 @testable import ObjectStorage
-import StoreTestKit
 
 /// An empty cluster on real servers: PostgreSQL, three replicas of ClickHouse, and a bucket.
 final class TargetCluster: Sendable {

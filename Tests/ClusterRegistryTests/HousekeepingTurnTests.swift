@@ -1,8 +1,9 @@
 import ClusterRegistry
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import Registry
 import Synchronization
 import Testing
 

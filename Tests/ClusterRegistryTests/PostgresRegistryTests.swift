@@ -1,7 +1,8 @@
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import Registry
 import Testing
 import WireModel
 

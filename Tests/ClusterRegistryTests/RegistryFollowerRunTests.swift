@@ -1,8 +1,10 @@
 import ClusterRegistry
-import CollectorStore
+import CollectorTunables
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import Registry
 import Testing
 import WireModel
 
@@ -25,7 +27,7 @@ import WireModel
     }
 
     private func running(
-        _ cluster: TestCluster, every interval: Duration = RegistryFollower.interval,
+        _ cluster: TestCluster, every interval: Duration = Tunables.Cluster.followInterval,
         _ body: @escaping () async throws -> Void
     ) async throws {
         let follower = cluster.second.follower

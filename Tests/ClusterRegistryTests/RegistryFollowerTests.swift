@@ -1,8 +1,11 @@
 import ClusterRegistry
-import CollectorStore
+import CollectorAPI
 import Foundation
+import LogArchive
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import Registry
 import Testing
 import WireModel
 

@@ -1,9 +1,10 @@
 import ClusterRegistry
-import CollectorStore
 import Foundation
 import Logging
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import Registry
 import Synchronization
 import WireModel
 

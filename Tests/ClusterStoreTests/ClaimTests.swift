@@ -1,14 +1,14 @@
 import ClickHouse
 import ClickHouseTestKit
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
 
 /// Several collectors work on the same chains: the newest claim wins, and nothing is lost or doubled.
 @Suite struct ClaimTests {

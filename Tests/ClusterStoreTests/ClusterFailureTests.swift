@@ -1,14 +1,14 @@
 import ClickHouse
 import ClickHouseTestKit
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
 
 /// Servers are killed and frozen. Devices get `unavailable` meanwhile, and nothing is lost or doubled.
 @Suite(.serialized) struct ClusterFailureTests {

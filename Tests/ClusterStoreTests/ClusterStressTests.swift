@@ -1,16 +1,16 @@
 import ClickHouse
 import ClickHouseTestKit
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
-import TestKit
 
 /// Two collectors, devices that send without end, and servers that are killed and frozen in turn.
 @Suite(.serialized) struct ClusterStressTests {
@@ -41,32 +41,39 @@ import TestKit
             configuration.clickHouse.queryTimeoutSeconds = 3
             configuration.postgreSQL.statementTimeoutSeconds = 3
             var stores: [ClusterRecordStore] = []
-            for urls in [servers.urls, servers.urls.reversed()] {
-                configuration.clickHouse.urls = urls
-                stores.append(try await ClusterRecordStore.open(configuration, logger: ClusterTestBed.logger))
-            }
-            let inserts = try InsertProbe(bed)
-            let end = End()
-            let devices = try await withThrowingTaskGroup(of: ScriptedDevice?.self) { group in
-                for place in 0..<24 {
-                    group.addTask { [stores] in
-                        try await Self.send(
-                            SplitMix64(seed: Self.seed &+ UInt64(place)), to: stores, until: end)
+            // What has a connection must be shut down before it goes, also after a failure.
+            let result: Result<Void, any Error>
+            do {
+                for urls in [servers.urls, servers.urls.reversed()] {
+                    configuration.clickHouse.urls = urls
+                    stores.append(try await ClusterRecordStore.open(configuration, logger: ClusterTestBed.logger))
+                }
+                let inserts = try InsertProbe(bed)
+                let end = End()
+                let devices = try await withThrowingTaskGroup(of: ScriptedDevice?.self) { group in
+                    for place in 0..<24 {
+                        group.addTask { [stores] in
+                            try await Self.send(
+                                SplitMix64(seed: Self.seed &+ UInt64(place)), to: stores, until: end)
+                        }
                     }
+                    group.addTask {
+                        defer { end.come() }
+                        try await Self.breakAll(servers, server, inserts, end)
+                        return nil
+                    }
+                    return try await group.reduce(into: [ScriptedDevice]()) { if let device = $1 { $0.append(device) } }
                 }
-                group.addTask {
-                    defer { end.come() }
-                    try await Self.breakAll(servers, server, inserts, end)
-                    return nil
-                }
-                return try await group.reduce(into: [ScriptedDevice]()) { if let device = $1 { $0.append(device) } }
-            }
-            let overlaps = inserts.overlaps
-            print("ClusterStressTests: \(overlaps.count) of \(Fault.all.count) faults during an insert: \(overlaps)")
-            #expect(!overlaps.isEmpty, "no fault overlapped an insert")
-            await inserts.shutDown()
-            try await expectWhole(devices, in: stores)
+                let overlaps = inserts.overlaps
+                print(
+                    "ClusterStressTests: \(overlaps.count) of \(Fault.all.count) faults during an insert: \(overlaps)")
+                #expect(!overlaps.isEmpty, "no fault overlapped an insert")
+                await inserts.shutDown()
+                try await expectWhole(devices, in: stores)
+                result = .success(())
+            } catch { result = .failure(error) }
             for store in stores { await store.shutDown() }
+            try result.get()
             try await server.stop()
         }
     }

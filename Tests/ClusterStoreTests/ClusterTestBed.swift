@@ -1,11 +1,11 @@
 import ClickHouse
 import ClickHouseTestKit
 import ClusterStore
-import CollectorStore
 import Foundation
 import Logging
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
 import StoreTestKit
 import WireModel
 

@@ -1,9 +1,9 @@
-import CollectorStore
+import RecordStore
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
 
 /// Which requests share a group, and when it begins.
 @Suite struct GroupQueueTests {

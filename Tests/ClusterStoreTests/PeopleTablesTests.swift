@@ -1,14 +1,14 @@
 import ClickHouse
 import ClickHouseTestKit
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
 
 /// The tables for people show what is committed, once, and each organization's records to that organization.
 @Suite struct PeopleTablesTests {
@@ -327,7 +327,9 @@ extension ClusterTestBed {
     fileprivate func texts(_ columns: String, of table: String, _ condition: String) async throws -> [String] {
         var rows = try await clickHouse.client.query(
             """
-            SELECT arrayStringConcat([\(columns.split(separator: ", ").map { "ifNull(toString(\($0)), '\\\\N')" }.joined(separator: ", "))], '|')
+            SELECT \
+            arrayStringConcat([\
+            \(columns.split(separator: ", ").map { "ifNull(toString(\($0)), '\\\\N')" }.joined(separator: ", "))], '|')
             FROM \(postgreSQL.name).\(table) FINAL WHERE \(condition)
             """)
         var texts: [String] = []

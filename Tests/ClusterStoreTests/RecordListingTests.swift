@@ -1,14 +1,14 @@
 import ClickHouse
 import ClickHouseTestKit
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
 
 /// Lists over many devices: complete, in the order of receipt, and no dearer than what they show.
 @Suite struct RecordListingTests {

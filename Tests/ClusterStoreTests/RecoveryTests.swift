@@ -1,14 +1,14 @@
 import ClickHouse
 import ClickHouseTestKit
-import CollectorStore
 import Foundation
 import PostgreSQL
 import PostgresTestKit
+import RecordStore
+import StoreTestKit
 import Testing
 import WireModel
 
 @testable import ClusterStore
-import StoreTestKit
 
 /// After a failover that has lost commits, a recovery finds again what was reported to devices as stored.
 @Suite struct RecoveryTests {

@@ -1,5 +1,5 @@
-import CollectorStore
 import Foundation
+import RecordStore
 import Testing
 import WireModel
 

@@ -39,7 +39,8 @@ struct DiagnoseTests {
             _ = try await deployment.request(
                 "/profiles/default", .PUT,
                 body: """
-                    {"analytics": {"enabled": true}, "customPayload": "{\\"door\\": {\\"password\\": \\"payload-secret\\"}}",
+                    {"analytics": {"enabled": true}, "customPayload": "{\\"door\\": {\\"password\\": \
+                    \\"payload-secret\\"}}",
                      "logging": {"scrubValues": ["profile-secret"]}}
                     """)
             try deployment.startAgent(["--config", configuration])

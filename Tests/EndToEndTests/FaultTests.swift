@@ -26,7 +26,10 @@ struct FaultTests {
             cause: "captive portal"),
         // So many that each record has been refused alone.
         Fault(
-            name: "413", behaviour: .answer(.payloadTooLarge), cause: "such as a proxy, answered HTTP 413", requests: 8),
+            name: "413", behaviour: .answer(.payloadTooLarge),
+            cause: """
+                such as a proxy, answered HTTP 413
+                """, requests: 8),
         Fault(
             name: "forged-400", behaviour: .forge(.badRequest), cause: "the collector answered HTTP 400",
             isReachable: true, requests: 8),

@@ -43,7 +43,10 @@ struct FullDiskTests {
         }
         let form = "token=\(token.trimmingCharacters(in: .whitespacesAndNewlines))"
         let signedIn = try await exchange(
-            "POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: \(form.utf8.count)",
+            """
+            POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: \
+            \(form.utf8.count)
+            """,
             form)
         let cookie = try #require(signedIn.firstMatch(of: #/(ws1_session=ws1s_[^;]+)/#), "\(signedIn)").output.1
         return try await exchange("GET / HTTP/1.1\r\nCookie: \(cookie)")

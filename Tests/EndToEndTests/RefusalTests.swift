@@ -59,7 +59,8 @@ struct RefusalTests {
                 body: Data([1]),
                 status: 415),
             Refusal(
-                name: "other type", headers: [("content-type", "application/json")], body: Data("{}".utf8), status: 415),
+                name: "other type", headers: [("content-type", "application/json")], body: Data("{}".utf8),
+                status: 415),
             Refusal(name: "inflates without end", headers: gzip, body: try gzipped(nothing), status: 413),
         ]
     }

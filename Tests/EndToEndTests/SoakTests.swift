@@ -68,7 +68,9 @@ struct SoakTests {
             let (acknowledged, attempted) = ledger.entries.withLock { ($0.acknowledged, $0.attempted) }
             let met = counts.map { "\($0.value) x \($0.key)" }.sorted().joined(separator: ", ")
             print(
-                "SoakTests: \(Self.seconds) s, \(acknowledged.count) events acknowledged, \(attempted.count) not; \(met)"
+                """
+                SoakTests: \(Self.seconds) s, \(acknowledged.count) events acknowledged, \(attempted.count) not; \(met)
+                """
             )
             #expect(acknowledged.count >= Self.seconds / 2, "too little was produced to prove anything")
             try await deployment.expectExactlyOnce(

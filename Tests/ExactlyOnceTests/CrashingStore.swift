@@ -1,6 +1,7 @@
-import CollectorStore
 import Foundation
 import Logging
+import RecordStore
+import SQLiteRecordStore
 import StoreTestKit
 import Synchronization
 import WireModel

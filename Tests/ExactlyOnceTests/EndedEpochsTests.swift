@@ -1,6 +1,6 @@
-import CollectorStore
 import Foundation
 import RecordQueue
+import SQLiteRecordStore
 import Testing
 
 /// Random histories in which epochs end, against the real queue and the real store.
@@ -19,7 +19,10 @@ import Testing
         defer { try? FileManager.default.removeItem(at: directory) }
         let collector = try CrashingSQLiteStore(parent: directory.appending(path: "collector").creating())
         print(
-            "exactly-once over epochs: seed \(ExactlyOnceTests.seed), worker \(worker), \(Self.histories / Self.workers) histories"
+            """
+            exactly-once over epochs: seed \(ExactlyOnceTests.seed), worker \(worker), \
+            \(Self.histories / Self.workers) histories
+            """
         )
         for index in 0..<max(1, Self.histories / Self.workers) {
             let seed = ExactlyOnceTests.seed &+ UInt64(worker * 1_000_000 + index)
@@ -27,7 +30,10 @@ import Testing
                 seed: seed, directory: directory.appending(path: "\(index)").creating(), collector: collector)
             do { try await history.run(steps: Self.stepsPerHistory) } catch {
                 Issue.record(
-                    "seed \(ExactlyOnceTests.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)"
+                    """
+                    seed \(ExactlyOnceTests.seed), worker \(worker), history \(index) (seed \(seed)), step \
+                    \(history.steps): \(error)
+                    """
                 )
                 break
             }

@@ -78,7 +78,10 @@ extension EpochHistory {
         let lost = line.certain.subtracting(stored)
         if let first = lost.subtracting(excused).min() {
             throw Violation(
-                "\(stream): record \(first) and \(lost.subtracting(excused).count - 1) more are lost: neither stored nor dropped"
+                """
+                \(stream): record \(first) and \(lost.subtracting(excused).count - 1) more are lost: neither stored \
+                nor dropped
+                """
             )
         }
         let dropped = balance.dropped.reduce(0) { $1.key == "moved" ? $0 : $0 + Int($1.value) }
@@ -91,7 +94,10 @@ extension EpochHistory {
         }
         guard (least...most).contains(dropped) else {
             throw Violation(
-                "\(stream): \(lost.count), so \(least) to \(most), records were dropped, the device counts \(balance.dropped)"
+                """
+                \(stream): \(lost.count), so \(least) to \(most), records were dropped, the device counts \
+                \(balance.dropped)
+                """
             )
         }
     }

@@ -1,4 +1,3 @@
-import CollectorStore
 import DeviceTestKit
 import Foundation
 import RecordQueue

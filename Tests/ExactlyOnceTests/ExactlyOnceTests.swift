@@ -1,5 +1,5 @@
-import CollectorStore
 import Foundation
+import SQLiteRecordStore
 import StoreTestKit
 import Testing
 import WireModel
@@ -34,7 +34,10 @@ import WireModel
         let reference = InMemoryRecordStore()
         let histories = max(1, Self.totalSteps / Self.workers / Self.stepsPerHistory)
         print(
-            "exactly-once model: seed \(Self.seed), worker \(worker), \(histories) histories of \(Self.stepsPerHistory) steps"
+            """
+            exactly-once model: seed \(Self.seed), worker \(worker), \(histories) histories of \(Self.stepsPerHistory) \
+            steps
+            """
         )
         for index in 0..<histories {
             if index > 0, index.isMultiple(of: Self.historiesPerCollector) {
@@ -47,7 +50,10 @@ import WireModel
                 reference: reference)
             do { try await history.run(steps: Self.stepsPerHistory) } catch {
                 Issue.record(
-                    "WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \(history.steps): \(error)"
+                    """
+                    WS1_MODEL_SEED=\(Self.seed), worker \(worker), history \(index) (seed \(seed)), step \
+                    \(history.steps): \(error)
+                    """
                 )
                 break
             }

@@ -1,5 +1,5 @@
-import CollectorStore
 import RecordQueue
+import RecordStore
 import StoreTestKit
 import WireModel
 

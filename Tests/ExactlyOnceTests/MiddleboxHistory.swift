@@ -1,4 +1,3 @@
-import CollectorStore
 import DeviceTestKit
 import Foundation
 import Logging
@@ -179,7 +178,10 @@ final class MiddleboxHistory {
                 own.produced == sum.produced
             else {
                 throw Violation(
-                    "\(stream): the device says \(String(describing: own)), the collector \(String(describing: sums[stream]))"
+                    """
+                    \(stream): the device says \(String(describing: own)), the collector \
+                    \(String(describing: sums[stream]))
+                    """
                 )
             }
         }

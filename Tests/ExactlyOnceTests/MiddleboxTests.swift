@@ -16,7 +16,10 @@ import Testing
     ) async throws {
         var seen = MiddleboxHistory.Sightings()
         print(
-            "exactly-once behind a middlebox: seed \(ExactlyOnceTests.seed), worker \(worker), \(Self.histories / Self.workers) histories"
+            """
+            exactly-once behind a middlebox: seed \(ExactlyOnceTests.seed), worker \(worker), \
+            \(Self.histories / Self.workers) histories
+            """
         )
         for index in 0..<max(1, Self.histories / Self.workers) {
             guard let sightings = try await run(seed: ExactlyOnceTests.seed &+ UInt64(worker * 1_000_000 + index))

@@ -1,10 +1,14 @@
 import Collector
-import CollectorStore
+import CollectorMaintenance
 import FleetSimulator
 import Foundation
 import Hummingbird
 import HummingbirdTesting
+import LogArchive
 import Logging
+import RecordStore
+import Registry
+import SQLiteRecordStore
 import Testing
 
 /// A collector over files, on a loopback port, and a fleet that sends to it.

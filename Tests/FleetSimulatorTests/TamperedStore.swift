@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import Synchronization
 import WireModel
 
@@ -89,7 +89,7 @@ final class TamperedStore: RecordStore {
         try await store.harmedPartitions()
     }
 
-    func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]? {
+    func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
         try await store.backup(to: directory)
     }
 

@@ -1,4 +1,5 @@
 import Testing
+import TestKit
 
 @testable import Gzip
 
@@ -106,7 +107,7 @@ import Testing
     }
 
     @Test func `Random bytes never crash it`() throws {
-        var generator = SplitMix(state: 11)
+        var generator = SplitMix64(seed: 11)
         let sound = try GzipCodec.compress(Samples.mixed(3000))
         for round in 0..<2000 {
             var bytes = sound

@@ -1,8 +1,8 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import HTTPConnection
-import TestKit
 
 /// Plain HTTP leaves this machine only where somebody asked for it.
 @Suite struct PlaintextTests {

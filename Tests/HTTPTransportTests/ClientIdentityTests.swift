@@ -1,12 +1,12 @@
 import Foundation
 import HTTPConnection
 import Synchronization
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import HTTPTransport
-import TestKit
 
 /// What is said where the device's certificate or key cannot be used, and what is shown then: nothing.
 @Suite struct ClientIdentityTests {

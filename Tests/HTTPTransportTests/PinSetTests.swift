@@ -1,12 +1,12 @@
 import Foundation
 import HTTPConnection
 import HTTPTestKit
+import TestKit
 import Testing
 import Transmitter
 import WireModel
 
 @testable import HTTPTransport
-import TestKit
 
 /// Pins against TLS servers on loopback.
 @Suite(.timeLimit(.minutes(10))) struct PinSetTests {

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import HTTPTestKit
 import NIOSSL
+import TestKit
 import Testing
 import WireModel
 
 @testable import HTTPConnection
 @testable import HTTPTransport
-import TestKit
 
 /// What a person reads when there is no TLS connection: the cause and the remedy, never a library's source file.
 @Suite(.timeLimit(.minutes(5))) struct TLSMessageTests {
@@ -101,7 +101,10 @@ import TestKit
 
     @Test func `What is not known keeps the library's name for it and nothing else`() {
         let cause =
-            "handshakeFailed(sslError([Error: 1 error:1:SSL routines:OPENSSL_internal:SOMETHING_NEW at /build/ssl/x.cc:1]))"
+            """
+            handshakeFailed(sslError([Error: 1 error:1:SSL routines:OPENSSL_internal:SOMETHING_NEW at \
+            /build/ssl/x.cc:1]))
+            """
         let words = TransportError.words(ofTLS: cause, peer: "h:1")
         #expect(words.contains("SOMETHING_NEW") && !words.contains("/build/"))
     }

@@ -3,11 +3,11 @@ import Crypto
 import Foundation
 import Glibc
 import LogStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 @Suite struct FetchTests {
     private let folder: StoreFolder

@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 import LogStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 /// The built `ws1log tail -f` beside programs that write.
 @Suite(.timeLimit(.minutes(5))) struct FollowTests {

@@ -81,9 +81,11 @@ import WireModel
         epoch: String = RemoteScript.epoch
     ) throws -> ChunkView {
         let json = """
-            {"id":"\(id)","device":"d","organization":"o","application":"\(application)","type":"\(type)","upload":"u","number":1,"logEpoch":"\(epoch)","rawBytes":10,"storedBytes":5,\
-            "receivedAt":"2026-11-21T00:00:00.000000Z","firstTime":"2026-11-21T00:00:00.000000Z","lastTime":"2026-11-21T00:00:01.000000Z",\
-            "firstLine":\(lines.lowerBound),"lastLine":\(lines.upperBound),"levels":{"error":1,"warning":0,"information":9,"verbose":0},"sha256":"00"}
+            {"id":"\(id)","device":"d","organization":"o","application":"\(application)","type":"\(type)","upload":"u",\
+            "number":1,"logEpoch":"\(epoch)","rawBytes":10,"storedBytes":5,"receivedAt":"2026-11-21T00:00:00.000000Z",\
+            "firstTime":"2026-11-21T00:00:00.000000Z","lastTime":"2026-11-21T00:00:01.000000Z",\
+            "firstLine":\(lines.lowerBound),"lastLine":\(lines.upperBound),"levels":{"error":1,"warning":0,\
+            "information":9,"verbose":0},"sha256":"00"}
             """
         return try JSONDecoder().decode(ChunkView.self, from: Data(json.utf8))
     }
@@ -91,9 +93,10 @@ import WireModel
     @Test func `Every state of a request has a meaning`() throws {
         func standing(_ state: String) throws -> RequestStanding {
             let json = """
-                {"id":"i","device":"d","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why",\
-                "uploads":[{"upload":"u","state":"open","startedAt":"a","expiresAt":"c","chunks":4,"storedChunks":1,\
-                "missingChunks":3,"goneChunks":0,"deletedChunks":0,"rawBytes":4000,"storedRawBytes":1000}]}
+                {"id":"i","device":"d","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b",\
+                "expiresAt":"c","state":"\(state)","progress":0.1,"detail":"why","uploads":[{"upload":"u",\
+                "state":"open","startedAt":"a","expiresAt":"c","chunks":4,"storedChunks":1,"missingChunks":3,\
+                "goneChunks":0,"deletedChunks":0,"rawBytes":4000,"storedRawBytes":1000}]}
                 """
             return RequestStanding(try JSONDecoder().decode(CommandView.self, from: Data(json.utf8)))
         }

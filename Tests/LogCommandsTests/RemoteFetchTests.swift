@@ -1,11 +1,11 @@
 import Crypto
 import Foundation
 import Glibc
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 @Suite struct RemoteFetchTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -228,7 +228,7 @@ import TestKit
     @Test(arguments: [
         (200, ["Content-Type": "text/html"], 75, "no collector"),
         (302, ["Location": "http://portal.example/login"], 75, "portal.example"),
-        (404, [:], 75, "no collector"), (503, ["Retry-After": "30"], 75, "30 s"), (502, [:], 75, "no collector"),
+        (404, [:], 75, "no collector"), (503, ["Retry-After": "30"], 75, "30 s"), (502, [:], 75, "HTTP 502"),
     ])
     func `What is not a collector is reported`(
         _ status: Int, _ headers: [String: String], _ code: Int32, _ words: String
@@ -284,8 +284,8 @@ import TestKit
         let id = "33333333-3333-4333-8333-333333333333"
         @Sendable func command(_ state: String) -> String {
             """
-            {"id":"\(id)","device":"\(RemoteScript.device)","kind":"request-logs","arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c",\
-            "state":"\(state)","progress":0.5,"uploads":[]}
+            {"id":"\(id)","device":"\(RemoteScript.device)","kind":"request-logs","arguments":{},"issuedAt":"a",\
+            "issuedBy":"b","expiresAt":"c","state":"\(state)","progress":0.5,"uploads":[]}
             """
         }
         try await serving({ head, count in

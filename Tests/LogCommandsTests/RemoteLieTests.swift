@@ -1,9 +1,9 @@
 import Foundation
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 /// The built `ws1log` at a collector whose list cannot be.
 @Suite(.timeLimit(.minutes(5))) struct RemoteLieTests {

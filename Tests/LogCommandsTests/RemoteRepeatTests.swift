@@ -9,8 +9,11 @@ import Testing
         #"{"id":"33333333-3333-4333-8333-333333333333","device":"\#(RemoteScript.device)","kind":"request-logs","#
         + #""arguments":{},"issuedAt":"a","issuedBy":"b","expiresAt":"c","state":"queued","progress":0}"#
 
-    @Test func `A request for logs is repeated as the same one until a collector that breaks off answers`() async throws
-    {
+    /// Whether three attempts end without an answer, or with what a proxy answers for a collector that was killed.
+    @Test(arguments: [nil, 502, 504])
+    func `A request for logs is repeated as the same one until a collector that breaks off answers`(
+        _ status: Int?
+    ) async throws {
         let keys = Mutex<[String]>([])
         let server = try ScriptedCollector { head, _ in
             var answer = ScriptedCollector.Answer.json(Self.command)
@@ -21,8 +24,12 @@ import Testing
                 keys.append(String(key.1))
                 return keys.count
             }
-            if attempts < 4 { answer.sentBytes = 5 }
-            return answer
+            guard attempts < 4 else { return answer }
+            guard let status else {
+                answer.sentBytes = 5
+                return answer
+            }
+            return ScriptedCollector.Answer(status: attempts == 2 ? 503 : status, headers: [:], body: Data())
         }
         defer { server.stop() }
         let run = try await ProgramRun.ws1log(

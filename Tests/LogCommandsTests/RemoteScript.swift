@@ -20,8 +20,11 @@ struct RemoteScript: Sendable {
                 position += 1
                 let number = LogNumber(segment: UInt64(chunk), position: position).value
                 text += Data(
-                    "\(Timestamp.text(Self.time + Int64(number))) \(position % 10 == 0 ? "E" : "I") \(number) app.test line \(number) of a chunk\n"
-                        .utf8
+                    """
+                    \(Timestamp.text(Self.time + Int64(number))) \(position % 10 == 0 ? "E" : "I") \(number) app.test \
+                    line \(number) of a chunk\n
+                    """
+                    .utf8
                 )
             }
             texts.append(text)
@@ -41,12 +44,14 @@ struct RemoteScript: Sendable {
                 digest.flatMap { $0.chunk == index + 1 ? $0.sha256 : nil } ?? Data(SHA256.hash(data: text)).hexadecimal
             let errors = lines / 10
             return """
-                {"id":"\(index + 1)","device":"\(Self.device)","organization":"default","application":"kiosk","type":"application",\
-                "upload":"\(Self.epoch)","number":\(index + 1),\(command.map { "\"command\":\"\($0)\"," } ?? "")"logEpoch":"\(Self.epoch)",\
-                "rawBytes":\(text.count),"storedBytes":\(text.count / 10),"receivedAt":"\(Timestamp.text(Self.time))",\
-                "firstTime":"\(Timestamp.text(Self.time + Int64(first)))","lastTime":"\(Timestamp.text(Self.time + Int64(first) + Int64(lines)))",\
-                "firstLine":\(first),"lastLine":\(first + UInt64(lines) - 1),\
-                "levels":{"error":\(errors),"warning":0,"information":\(lines - errors),"verbose":0},"sha256":"\(sha256)"}
+                {"id":"\(index + 1)","device":"\(Self.device)","organization":"default","application":"kiosk",\
+                "type":"application","upload":"\(Self.epoch)","number":\(index + 1),\
+                \(command.map { "\"command\":\"\($0)\"," } ?? "")"logEpoch":"\(Self.epoch)","rawBytes":\(text.count),\
+                "storedBytes":\(text.count / 10),"receivedAt":"\(Timestamp.text(Self.time))",\
+                "firstTime":"\(Timestamp.text(Self.time + Int64(first)))",\
+                "lastTime":"\(Timestamp.text(Self.time + Int64(first) + Int64(lines)))","firstLine":\(first),\
+                "lastLine":\(first + UInt64(lines) - 1),"levels":{"error":\(errors),"warning":0,\
+                "information":\(lines - errors),"verbose":0},"sha256":"\(sha256)"}
                 """
         }
         return #"{"items":[\#(items.joined(separator: ","))],"next":null}"#

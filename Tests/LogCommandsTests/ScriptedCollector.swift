@@ -22,7 +22,10 @@ final class ScriptedCollector: Sendable {
 
         static func problem(_ status: Int, _ code: String, detail: String, headers: [String: String] = [:]) -> Answer {
             let body =
-                #"{"type":"about:blank","title":"T","status":\#(status),"code":"\#(code)","detail":"\#(detail)","retryable":true,"scope":"collector"}"#
+                #"""
+                {"type":"about:blank","title":"T","status":\#(status),"code":"\#(code)","detail":"\#(detail)",\#
+                "retryable":true,"scope":"collector"}
+                """#
             return Answer(
                 status: status,
                 headers: collector.merging(["Content-Type": "application/problem+json"]) { $1 }.merging(headers) { $1 },

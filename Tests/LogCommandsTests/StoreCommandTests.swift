@@ -1,11 +1,11 @@
 import Foundation
 import LogStore
 import TelemetryBasics
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 @Suite struct StoreCommandTests {
     private let folder: StoreFolder

@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import LogStore
 import TelemetryBasics
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 /// The built `ws1log` on a pseudo-terminal.
 @Suite(.timeLimit(.minutes(5))) struct TerminalTests {

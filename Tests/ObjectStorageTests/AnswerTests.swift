@@ -14,7 +14,10 @@ import WireModel
 
     @Test func `Elements and text are read`() throws {
         let root = try Self.read(
-            "\u{FEFF}<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<R xmlns='http://x/?a>b'><A>1&lt;2 &amp;&#x20;&#252;</A><B/><A>x</A></R>\n"
+            """
+            \u{FEFF}<?xml version="1.0" encoding="UTF-8"?>\n<R xmlns='http://x/?a>b'><A>1&lt;2 \
+            &amp;&#x20;&#252;</A><B/><A>x</A></R>\n
+            """
         )
         #expect(root.name == "R" && root.children.map(\.name) == ["A", "B", "A"])
         #expect(root.text(of: "A") == "1<2 & ü" && root.text(of: "B") == "" && root.text(of: "C") == nil)
@@ -63,7 +66,10 @@ import WireModel
     }
 
     private static let contents =
-        "<Contents><Key>p/a%2Bb+c%C3%BC</Key><LastModified>2026-11-21T00:00:00.000Z</LastModified><Size>12</Size></Contents>"
+        """
+        <Contents><Key>p/a%2Bb+c%C3%BC</Key><LastModified>2026-11-21T00:00:00.000Z</LastModified><Size>12</Size></\
+        Contents>
+        """
 
     @Test func `A list gives keys, sizes and ages`() throws {
         let page = try Self.page(

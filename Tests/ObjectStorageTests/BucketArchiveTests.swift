@@ -1,14 +1,16 @@
 import Crypto
 import Foundation
 import Gzip
+import LogArchiveTestKit
 import Logging
 import TelemetryBasics
 import Testing
 import WireModel
 
-@testable import CollectorStore
+@testable import LogArchive
 @testable import ObjectStorage
-import StoreTestKit
+@testable import RecordStore
+@testable import Registry
 
 /// Log archives over one bucket and one registry, as several collectors have them.
 @Suite struct BucketArchiveTests {

@@ -1,12 +1,13 @@
-import CollectorStore
 import Foundation
+import LogArchive
+import LogArchiveTestKit
+import RecordStore
 import Synchronization
+import TestKit
 import Testing
 import WireModel
 
 @testable import ObjectStorage
-import StoreTestKit
-import TestKit
 
 @Suite struct BucketChunkStoreTests {
     private static let path = ChunkPath(

@@ -1,12 +1,12 @@
 import Crypto
 import Foundation
+import LogArchiveTestKit
 import Synchronization
 import TelemetryBasics
 import Testing
 import WireModel
 
 @testable import ObjectStorage
-import StoreTestKit
 
 /// Against a real server, which checks every signature.
 @Suite struct ObjectStorageTests {

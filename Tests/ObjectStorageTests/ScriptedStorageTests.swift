@@ -1,11 +1,11 @@
 import Foundation
 import HTTPTestKit
 import NIOPosix
+import TestKit
 import Testing
 import WireModel
 
 @testable import ObjectStorage
-import TestKit
 
 /// Answers of a storage that lies, breaks off, is overloaded or answers too late.
 @Suite struct ScriptedStorageTests {

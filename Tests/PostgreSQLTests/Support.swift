@@ -2,9 +2,9 @@ import Foundation
 import Logging
 import PostgresTestKit
 import Synchronization
+import TestKit
 
 @testable import PostgreSQL
-import TestKit
 
 /// A fresh database with a client that has short limits.
 struct Fixture {

@@ -119,6 +119,30 @@ import Testing
         }
     }
 
+    @Test func `It finds a column by its name`() async throws {
+        let fixture = try await Fixture()
+        try await fixture.database.read { session throws(PostgresError) in
+            let rows = try session.query(
+                "SELECT 1::int8 AS level, 'x' AS word, true AS flag, NULL::bytea AS bytes, 2::int8 AS twin, 3 AS twin")
+            #expect(try rows.column("level") == 0)
+            #expect(try rows.column("bytes") == 3)
+            #expect(try rows[0].int64("level") == 1)
+            #expect(try rows[0].int("level") == 1)
+            #expect(try rows[0].string("word") == "x")
+            #expect(try rows[0].bool("flag"))
+            #expect(try rows[0].optionalData("bytes") == nil)
+            for name in ["absent", "twin"] {
+                do throws(PostgresError) {
+                    _ = try rows.column(name)
+                    Issue.record("\(name) was found")
+                } catch {
+                    #expect(error.code == .statement)
+                    #expect(error.message.contains(name))
+                }
+            }
+        }
+    }
+
     @Test func `It refuses a number above int8`() async throws {
         let fixture = try await Fixture()
         let error = try await failure {

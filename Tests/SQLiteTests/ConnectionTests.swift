@@ -1,8 +1,8 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import SQLite
-import TestKit
 
 @Suite struct ConnectionTests {
     let directory: TemporaryDirectory

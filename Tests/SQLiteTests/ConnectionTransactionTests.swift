@@ -1,7 +1,7 @@
+import TestKit
 import Testing
 
 @testable import SQLite
-import TestKit
 
 @Suite struct ConnectionTransactionTests {
     enum Refusal: Error, Equatable {

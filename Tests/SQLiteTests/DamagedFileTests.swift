@@ -1,8 +1,8 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import SQLite
-import TestKit
 
 /// A file cut short or with flipped bits gives valid rows or a typed error, never a crash and never a row of another
 /// shape.
@@ -84,7 +84,7 @@ import TestKit
     }
 
     @Test func `Flipped bits give rows or a typed error`() throws {
-        var generator = SplitMix(state: 2026)
+        var generator = SplitMix64(seed: 2026)
         var failures = 0
         for round in 0..<300 {
             var bytes = sound
@@ -109,7 +109,7 @@ import TestKit
         for number in 1...20 { try connection.execute("INSERT INTO t VALUES(\(number))") }
         let main = try Data(contentsOf: URL(fileURLWithPath: path))
         let wal = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + "-wal")))
-        var generator = SplitMix(state: 7)
+        var generator = SplitMix64(seed: 7)
         for round in 0..<60 {
             var bytes = wal
             if round.isMultiple(of: 2) {
@@ -127,18 +127,5 @@ import TestKit
             while try select.step() { numbers.append(select.int64(0)) }
             #expect(numbers == Array(1...20).prefix(numbers.count).map(Int64.init), "round \(round)")
         }
-    }
-}
-
-/// The same numbers in every run.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

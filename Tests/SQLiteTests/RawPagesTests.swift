@@ -1,8 +1,8 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import SQLite
-import TestKit
 
 /// A file's rows are found without SQLite, also in a WAL that SQLite reads no further.
 @Suite struct RawPagesTests {

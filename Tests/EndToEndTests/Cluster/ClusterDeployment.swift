@@ -3,6 +3,7 @@ import ClickHouse
 import ClickHouseTestKit
 import Foundation
 import Glibc
+import LogArchiveTestKit
 import NIOCore
 import NIOHTTP1
 import PostgresTestKit
@@ -10,7 +11,6 @@ import Synchronization
 import WireModel
 
 @testable import ObjectStorage
-import StoreTestKit
 
 /// Two collectors as processes over real servers, with databases and a bucket of their own.
 final class ClusterDeployment: Sendable {

@@ -25,14 +25,17 @@ import Testing
                 #expect(try await page.texts(of: "main form[method=post]").isEmpty)
                 let status = try await page.evaluate(
                     """
-                    fetch(location.href, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+                    fetch(location.href, { method: 'POST', headers: { 'Content-Type': \
+                    'application/x-www-form-urlencoded' },
                         body: new URLSearchParams({ action: 'send-beacon',
-                            formToken: document.querySelector('[name=formToken]').value }) }).then(answer => answer.status)
+                            formToken: document.querySelector('[name=formToken]').value }) }).then(answer => \
+                    answer.status)
                     """)
                 #expect(status == 403)
                 let foreign = try await page.evaluate(
                     """
-                    fetch(location.href, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+                    fetch(location.href, { method: 'POST', headers: { 'Content-Type': \
+                    'application/x-www-form-urlencoded' },
                         body: 'action=send-beacon&formToken=AAAA' }).then(answer => answer.status)
                     """)
                 #expect(foreign == 403)

@@ -1,4 +1,5 @@
 import BrowserTestKit
+import CollectorAPI
 import Foundation
 import JSON
 import Testing

@@ -33,7 +33,8 @@ import Testing
                             [...document.querySelectorAll('[href], [src], [action], [formaction]')]
                                 .map(element => element.getAttribute('href') ?? element.getAttribute('src')
                                     ?? element.getAttribute('action') ?? element.getAttribute('formaction'))
-                                .filter(address => !address.startsWith('\(ReverseProxy.prefix)/') && !address.startsWith('#')
+                                .filter(address => !address.startsWith('\(ReverseProxy.prefix)/') && \
+                            !address.startsWith('#')
                                     && !address.startsWith('?'))
                             """)
                         #expect(outside == [], "\(path)")

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestKit
 
 /// Starts all processes under test, from a shell that is forked once, before anything else is.
 ///
@@ -17,34 +18,10 @@ final class Launcher: Sendable {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw EndToEndError("no pipe: \(String(cString: strerror(errno)))") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) {
-            posix_spawn_file_actions_addclose(&actions, descriptor)
-        }
-
-        // Threads of the test runner may block or ignore signals; the shell and its children start as from a terminal.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        var all = sigset_t()
-        sigemptyset(&none)
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
-        var arguments = [strdup("bash"), strdup("-s"), nil]
-        defer { arguments.compactMap { $0 }.forEach { free($0) } }
-        var shell: pid_t = 0
-        let result = posix_spawn(&shell, "/bin/bash", &actions, &attributes, &arguments, environ)
-        close(ends[0])
-        guard result == 0 else { throw EndToEndError("cannot start /bin/bash: \(String(cString: strerror(result)))") }
+        defer { close(ends[0]) }
+        // Ctrl-C at the terminal ends it, with the programs that it has started.
+        _ = try SpawnedProcess.start(
+            ["/bin/bash", "-s"], streams: [.descriptor(ends[0]), .null, .null], hasOwnGroup: false)
         commands = Mutex(ends[1])
     }
 
@@ -55,8 +32,8 @@ final class Launcher: Sendable {
         let variables = environment.map { "\($0.key)=\($0.value)" }
         let words = (["env", "-i"] + variables + command).map(Self.quoted).joined(separator: " ")
         let line = """
-            { \(words) </dev/null >>\(Self.quoted(output)) 2>>\(Self.quoted(errors)) 9>&- & echo $! >&9; wait $!; echo $? >&9; } \
-            9>\(Self.quoted(report)) &\n
+            { \(words) </dev/null >>\(Self.quoted(output)) 2>>\(Self.quoted(errors)) 9>&- & echo $! >&9; wait $!; echo \
+            $? >&9; } 9>\(Self.quoted(report)) &\n
             """
         try commands.withLock { descriptor in
             var rest = Array(line.utf8)[...]

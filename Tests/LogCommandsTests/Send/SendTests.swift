@@ -1,11 +1,11 @@
 import ControlSocket
 import Foundation
 import LogStore
+import TestKit
 import Testing
 import WireModel
 
 @testable import LogCommands
-import TestKit
 
 /// The built `ws1log send` against a control socket that answers by a script.
 @Suite final class SendTests {

@@ -6,7 +6,9 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-@testable import CollectorStore
+@testable import LogArchive
+@testable import RecordStore
+@testable import Registry
 
 /// A device that sends logs.
 struct LogSender: Sendable {
@@ -24,7 +26,10 @@ struct LogSender: Sendable {
             let lines = (1...UInt64(count)).map { position in
                 let number = LogNumber(segment: segment, position: position).value
                 return
-                    "\(Timestamp.text(StandingClock.start + Int64(position) * 1_000_000)) I \(number) app line \(position)\n"
+                    """
+                    \(Timestamp.text(StandingClock.start + Int64(position) * 1_000_000)) I \(number) app line \
+                    \(position)\n
+                    """
             }
             var gzip = Data()
             for start in stride(from: 0, to: lines.count, by: linesPerMember) {

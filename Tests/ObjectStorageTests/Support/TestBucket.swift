@@ -1,10 +1,10 @@
 import Foundation
+import LogArchiveTestKit
 import NIOPosix
 import TelemetryBasics
 import WireModel
 
 @testable import ObjectStorage
-import StoreTestKit
 
 /// A bucket of one test at a real server, and its client, which is shut down in the end.
 struct TestBucket: Sendable {

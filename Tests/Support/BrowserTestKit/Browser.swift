@@ -50,13 +50,6 @@ package final class Browser: Sendable {
 
     var downloads: URL { process.directory.appendingPathComponent("downloads") }
 
-    /// Its version, as in `Chrome/156.0.8078.79`.
-    package var version: String {
-        get async throws {
-            try await connection.call("Browser.getVersion", within: Self.startLimit)["product"].text ?? ""
-        }
-    }
-
     /// The browser's own process, the parent of the others.
     package var processID: pid_t {
         get async throws {

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Synchronization
+import TestKit
 
 /// A Chromium without a window. It speaks the DevTools protocol over one socket, which it has as descriptors 3
 /// (commands) and 4 (answers).
@@ -64,8 +65,7 @@ final class BrowserProcess: Sendable {
 
         ended.enter()
         Thread.detachNewThread { [self] in
-            var status: Int32 = 0
-            while waitpid(shell, &status, 0) < 0, errno == EINTR {}
+            let status = SpawnedProcess.waitForEnd(of: shell)
             self.status.withLock { $0 = status }
             ended.leave()
         }
@@ -75,55 +75,27 @@ final class BrowserProcess: Sendable {
         var ends: [Int32] = [-1, -1]
         // A socket, because writing to a pipe that nobody reads raises a signal.
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-            throw failure("no socket", errno)
+            throw BrowserError(.missing, "no socket: \(String(cString: strerror(errno)))")
         }
         defer { close(ends[1]) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, log.fileDescriptor, 1)
-        posix_spawn_file_actions_adddup2(&actions, log.fileDescriptor, 2)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 3)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 4)
-        for descriptor in 5..<Int32(min(getdtablesize(), 1024)) {
-            posix_spawn_file_actions_addclose(&actions, descriptor)
-        }
-
-        // Threads of the test runner may block or ignore signals. In a group of its own, so that a Ctrl-C at the
-        // terminal leaves the shell alive to remove the files.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        var all = sigset_t()
-        sigemptyset(&none)
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
-
         let profile = directory.appendingPathComponent("profile").path
-        let words = ["bash", "-c", script, "bash", directory.path, program] + flags + ["--user-data-dir=\(profile)"]
-        let variables = [
-            "PATH=/usr/bin:/bin", "HOME=\(directory.path)", "TMPDIR=\(directory.path)", "LANG=C.UTF-8", "TZ=UTC",
-        ]
-        var arguments = words.map { strdup($0) as UnsafeMutablePointer<CChar>? } + [nil]
-        var environment = variables.map { strdup($0) as UnsafeMutablePointer<CChar>? } + [nil]
-        defer { (arguments + environment).compactMap { $0 }.forEach { free($0) } }
-        var shell: pid_t = 0
-        let result = posix_spawn(&shell, "/bin/bash", &actions, &attributes, &arguments, &environment)
-        guard result == 0 else {
+        do {
+            // In a group of its own, so that a Ctrl-C at the terminal leaves the shell alive to remove the files.
+            let shell = try SpawnedProcess.start(
+                ["/bin/bash", "-c", script, "bash", directory.path, program] + flags + ["--user-data-dir=\(profile)"],
+                environment: [
+                    "PATH=/usr/bin:/bin", "HOME=\(directory.path)", "TMPDIR=\(directory.path)", "LANG=C.UTF-8",
+                    "TZ=UTC",
+                ],
+                streams: [
+                    .null, .descriptor(log.fileDescriptor), .descriptor(log.fileDescriptor), .descriptor(ends[1]),
+                    .descriptor(ends[1]),
+                ])
+            return (ends[0], shell)
+        } catch {
             close(ends[0])
-            throw failure("cannot start /bin/bash", result)
+            throw BrowserError(.missing, error.description)
         }
-        return (ends[0], shell)
-    }
-
-    private static func failure(_ what: String, _ code: Int32) -> BrowserError {
-        BrowserError(.missing, "\(what): \(String(cString: strerror(code)))")
     }
 
     /// Whether it is gone, with its files, within the limit. Blocks.

@@ -45,41 +45,9 @@ extension JSONValue {
     }
 
     private static func mended(_ message: Data) -> Data {
-        let bytes = Array(String(decoding: message, as: UTF8.self).utf8)
-        var mended: [UInt8] = []
-        var place = 0
-        while place < bytes.count {
-            guard bytes[place] == UInt8(ascii: "\\") else {
-                mended.append(bytes[place])
-                place += 1
-                continue
-            }
-            switch (surrogate(bytes, place), surrogate(bytes, place + 6)) {
-            case (.high?, .low?):
-                mended += bytes[place..<place + 12]
-                place += 12
-            case (.some, _):
-                mended += Array("\\ufffd".utf8)
-                place += 6
-            case (nil, _):
-                mended += bytes[place..<min(place + 2, bytes.count)]
-                place += 2
-            }
-        }
-        return Data(mended)
-    }
-
-    private enum Surrogate { case high, low }
-
-    /// What the escape at this place stands for, if for half a pair.
-    private static func surrogate(_ bytes: [UInt8], _ place: Int) -> Surrogate? {
-        guard place + 6 <= bytes.count, bytes[place] == UInt8(ascii: "\\"), bytes[place + 1] == UInt8(ascii: "u"),
-            let unit = UInt16(String(decoding: bytes[place + 2..<place + 6], as: UTF8.self), radix: 16)
-        else { return nil }
-        switch unit {
-        case 0xD800...0xDBFF: return .high
-        case 0xDC00...0xDFFF: return .low
-        default: return nil
-        }
+        // A pair, half a pair, or any other escape.
+        let escape = #/\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)/#.matchingSemantics(.unicodeScalar)
+        let text = String(decoding: message, as: UTF8.self)
+        return Data(text.replacing(escape) { $0.1 == nil ? String($0.0) : "\\ufffd" }.utf8)
     }
 }

@@ -22,14 +22,6 @@ package struct Key: Sendable, Hashable {
     package static let space = Key(" ", code: "Space", 32, text: " ")
     package static let backspace = Key("Backspace", 8)
     package static let delete = Key("Delete", 46)
-    package static let pageUp = Key("PageUp", 33)
-    package static let pageDown = Key("PageDown", 34)
-    package static let end = Key("End", 35)
-    package static let home = Key("Home", 36)
-    package static let arrowLeft = Key("ArrowLeft", 37)
-    package static let arrowUp = Key("ArrowUp", 38)
-    package static let arrowRight = Key("ArrowRight", 39)
-    package static let arrowDown = Key("ArrowDown", 40)
 
     /// Signs with their keys, first alone, then with Shift.
     private static let signs: [(code: String, number: Int, alone: Character, shifted: Character)] = [

@@ -61,18 +61,6 @@ extension Page {
         try await navigating { _ = try await call("Page.reload") }
     }
 
-    /// Goes back in the page's history.
-    @discardableResult
-    package func back() async throws -> Response {
-        let history = try await call("Page.getNavigationHistory")
-        let before = (history["currentIndex"].integer ?? 0) - 1
-        guard history["entries"].items.indices.contains(before) else {
-            throw BrowserError(.notLoaded, "there is no document to go back to")
-        }
-        let entry = history["entries"].items[before]["id"]
-        return try await navigating { _ = try await call("Page.navigateToHistoryEntry", ["entryId": entry]) }
-    }
-
     /// A file that the page saved.
     package struct Download: Sendable {
         /// The name as the server or the page has it.
@@ -99,13 +87,6 @@ extension Page {
     package func setScripting(_ isOn: Bool) async throws {
         _ = try await call("Emulation.setScriptExecutionDisabled", ["value": .boolean(!isOn)])
         changeScripting(isOn)
-    }
-
-    /// The text that the page's scripts have copied for the person to paste.
-    package func clipboard() async throws -> String {
-        _ = try await browser.connection.call(
-            "Browser.grantPermissions", ["permissions": ["clipboardReadWrite"], "browserContextId": .text(context)])
-        return try await evaluate("navigator.clipboard.readText()").text ?? ""
     }
 
     package struct Cookie: Sendable, Hashable {

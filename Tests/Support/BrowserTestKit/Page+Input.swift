@@ -3,14 +3,9 @@ import JSON
 // Mouse and keyboard, as a person uses them: real input events, which the browser handles itself.
 extension Page {
     /// A place in the window, in CSS pixels from its upper left corner.
-    package struct Point: Sendable, Hashable {
-        package var x: Double
-        package var y: Double
-
-        package init(x: Double, y: Double) {
-            self.x = x
-            self.y = y
-        }
+    private struct Point: Equatable {
+        var x: Double
+        var y: Double
     }
 
     /// Clicks in the middle of an element. Waits until it is shown, enabled, at rest and not covered by another.
@@ -22,45 +17,8 @@ extension Page {
     {
         let point = try await point(of: selector, containing: text, within: limit)
         try await mouse("mouseMoved", point)
-        try await mouse("mousePressed", point, button: "left")
-        try await mouse("mouseReleased", point, button: "left")
-    }
-
-    /// Moves the mouse over an element.
-    package func hover(_ selector: String, containing text: String? = nil) async throws {
-        try await mouse("mouseMoved", try await point(of: selector, containing: text))
-    }
-
-    /// Moves the mouse with its button held down.
-    package func drag(from start: Point, to end: Point) async throws {
-        try await mouse("mouseMoved", start)
-        try await mouse("mousePressed", start, button: "left")
-        let steps = 8
-        for step in 1...steps {
-            let part = Double(step) / Double(steps)
-            let point = Point(x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part)
-            try await mouse("mouseMoved", point, button: "left")
-        }
-        try await mouse("mouseReleased", end, button: "left")
-    }
-
-    /// Drags inside an element along its middle line.
-    /// - Parameters:
-    ///   - start, end: parts of its width, 0 being its left edge.
-    package func drag(in selector: String, from start: Double, to end: Double) async throws {
-        _ = try await point(of: selector)
-        let box = try await evaluate(
-            function: """
-                selector => {
-                    const { x, y, width, height } = document.querySelector(selector).getBoundingClientRect();
-                    return { x, y, width, height };
-                }
-                """, .text(selector))
-        guard let x = box["x"].number, let y = box["y"].number, let width = box["width"].number,
-            let height = box["height"].number
-        else { throw BrowserError(.script, "\(selector) has no box") }
-        try await drag(
-            from: Point(x: x + width * start, y: y + height / 2), to: Point(x: x + width * end, y: y + height / 2))
+        try await mouse("mousePressed", point)
+        try await mouse("mouseReleased", point)
     }
 
     /// Where to point at an element, as soon as it can be clicked.
@@ -90,13 +48,13 @@ extension Page {
         }
     }
 
-    private func mouse(_ kind: String, _ point: Point, button: String = "none") async throws {
+    private func mouse(_ kind: String, _ point: Point) async throws {
+        let isMove = kind == "mouseMoved"
         _ = try await call(
             "Input.dispatchMouseEvent",
             [
-                "type": .text(kind), "x": .real(point.x), "y": .real(point.y), "button": .text(button),
-                "buttons": button == "left" && kind != "mouseReleased" ? 1 : 0,
-                "clickCount": kind == "mouseMoved" ? 0 : 1,
+                "type": .text(kind), "x": .real(point.x), "y": .real(point.y), "button": isMove ? "none" : "left",
+                "buttons": kind == "mousePressed" ? 1 : 0, "clickCount": isMove ? 0 : 1,
             ])
     }
 
@@ -107,15 +65,14 @@ extension Page {
             self.rawValue = rawValue
         }
 
-        package static let alt = Modifiers(rawValue: 1)
         package static let control = Modifiers(rawValue: 2)
         package static let shift = Modifiers(rawValue: 8)
     }
 
     /// Presses a key and lets it go. The element with the focus gets it.
     package func press(_ key: Key, _ modifiers: Modifiers = []) async throws {
-        // Held with Control or Alt it is a command, and types nothing.
-        let text = modifiers.isDisjoint(with: [.control, .alt]) ? key.text : nil
+        // Held with Control it is a command, and types nothing.
+        let text = modifiers.contains(.control) ? nil : key.text
         var event: [String: JSONValue] = [
             "key": .text(key.name), "code": .text(key.code), "modifiers": .init(modifiers.rawValue),
             "windowsVirtualKeyCode": .init(key.number),

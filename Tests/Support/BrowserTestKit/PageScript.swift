@@ -5,8 +5,10 @@ enum PageScript {
         element => {
             const step = node => {
                 if (node.id) return '#' + CSS.escape(node.id);
-                const name = node.localName + [...node.classList].slice(0, 2).map(one => '.' + CSS.escape(one)).join('');
-                const same = node.parentElement ? [...node.parentElement.children].filter(one => one.localName === node.localName) : [];
+                const name = node.localName + [...node.classList].slice(0, 2).map(one => '.' + \
+        CSS.escape(one)).join('');
+                const same = node.parentElement ? [...node.parentElement.children].filter(one => one.localName === \
+        node.localName) : [];
                 return same.length > 1 ? name + ':nth-of-type(' + (same.indexOf(node) + 1) + ')' : name;
             };
             const steps = [];
@@ -25,7 +27,8 @@ enum PageScript {
             const all = [...document.querySelectorAll(selector)]
                 .filter(element => text === null || element.textContent.includes(text));
             if (all.length === 0) return { obstacle: 'there is none' };
-            const element = all.find(one => one.getClientRects().length > 0 && getComputedStyle(one).visibility === 'visible');
+            const element = all.find(one => one.getClientRects().length > 0 && getComputedStyle(one).visibility === \
+        'visible');
             if (!element) return { obstacle: 'it is not shown' };
             if (element.matches(':disabled')) return { obstacle: 'it is disabled' };
             // Of a link over several lines the first piece.
@@ -48,7 +51,8 @@ enum PageScript {
     /// Returns whether the text is still to be typed.
     static let prepareField = """
         (selector, text) => {
-            const field = document.activeElement?.matches(selector) ? document.activeElement : document.querySelector(selector);
+            const field = document.activeElement?.matches(selector) ? document.activeElement : \
+        document.querySelector(selector);
             const picked = ['date', 'datetime-local', 'month', 'week', 'time', 'color', 'range'];
             if (field instanceof HTMLInputElement && picked.includes(field.type)) {
                 field.focus();
@@ -92,7 +96,8 @@ enum PageScript {
             const found = [];
             const shorten = text => text.trim().replace(/\\s+/g, ' ').slice(0, 60);
             const cuts = (element, axis) => ['hidden', 'clip'].includes(getComputedStyle(element)['overflow' + axis]);
-            const scrolls = (element, axis) => ['auto', 'scroll'].includes(getComputedStyle(element)['overflow' + axis]);
+            const scrolls = (element, axis) => ['auto', 'scroll'].includes(getComputedStyle(element)['overflow' + \
+        axis]);
             const around = function* (node) {
                 for (let one = node.parentElement; one && one !== document.body; one = one.parentElement) yield one;
             };
@@ -102,7 +107,8 @@ enum PageScript {
                 return (box.width <= 1 && cuts(element, 'X')) || (box.height <= 1 && cuts(element, 'Y'));
             };
             const isAside = element =>
-                [element, ...around(element)].some(one => isTiny(one) || getComputedStyle(one).clipPath === 'inset(50%)');
+                [element, ...around(element)].some(one => isTiny(one) || getComputedStyle(one).clipPath === \
+        'inset(50%)');
             const isShown = element =>
                 element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }) && !isAside(element);
 
@@ -119,10 +125,12 @@ enum PageScript {
                 const wide = [...document.body.querySelectorAll('*')].filter(element =>
                     reach(element) > 1 && isShown(element) && !isContained(element));
                 // The innermost ones are the cause.
-                const causes = wide.filter(element => !wide.some(other => other !== element && element.contains(other)));
+                const causes = wide.filter(element => !wide.some(other => other !== element && \
+        element.contains(other)));
                 for (const element of causes) {
                     found.push({
-                        kind: 'page', selector: path(element), text: shorten(element.textContent), excess: reach(element)
+                        kind: 'page', selector: path(element), text: shorten(element.textContent), excess: \
+        reach(element)
                     });
                 }
                 if (causes.length === 0) found.push({ kind: 'page', selector: 'html', text: '', excess });
@@ -132,7 +140,8 @@ enum PageScript {
             const range = document.createRange();
             while (texts.nextNode()) {
                 const node = texts.currentNode;
-                if (node.data.trim() === '' || node.parentElement.closest('[title], script, style, noscript, option')) continue;
+                if (node.data.trim() === '' || node.parentElement.closest('[title], script, style, noscript, option')) \
+        continue;
                 if (!isShown(node.parentElement)) continue;
                 range.selectNodeContents(node);
                 const box = range.getBoundingClientRect();

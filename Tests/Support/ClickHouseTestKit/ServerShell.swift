@@ -36,37 +36,10 @@ final class ServerShell: Sendable {
             throw ServerFailure("no socket: \(String(cString: strerror(errno)))")
         }
         defer { close(ends[1]) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 0)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-        posix_spawn_file_actions_addopen(&actions, 2, folder + "/shell.log", O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) {
-            posix_spawn_file_actions_addclose(&actions, descriptor)
-        }
-        // Threads of the test runner may block or ignore signals. In a group of its own, so that a Ctrl-C at the
-        // terminal leaves the shell alive to remove the files.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        var all = sigset_t()
-        sigemptyset(&none)
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
-
-        let words: [String] = ["bash", "-c", Self.script, "bash", folder]
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        defer { arguments.compactMap { $0 }.forEach { free($0) } }
-        var shell: pid_t = 0
-        let result = posix_spawn(&shell, "/bin/bash", &actions, &attributes, &arguments, environ)
-        guard result == 0 else { throw ServerFailure("cannot start /bin/bash: \(String(cString: strerror(result)))") }
-        self.shell = shell
+        // In a group of its own it outlives a Ctrl-C at the terminal, and removes the files.
+        shell = try SpawnedProcess.start(
+            ["/bin/bash", "-c", Self.script, "bash", folder],
+            streams: [.descriptor(ends[1]), .descriptor(ends[1]), .appended(toFile: folder + "/shell.log")])
         socket = Mutex(ends[0])
     }
 
@@ -126,8 +99,7 @@ final class ServerShell: Sendable {
                 close(socket)
                 socket = -1
             }
-            var status: Int32 = 0
-            while waitpid(shell, &status, 0) < 0, errno == EINTR {}
+            SpawnedProcess.waitForEnd(of: shell)
         }
     }
 

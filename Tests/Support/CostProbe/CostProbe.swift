@@ -1,9 +1,9 @@
-import CollectorStore
 import DeviceTestKit
 import Foundation
 import LogStore
 import Logging
 import RecordQueue
+import SQLiteRecordStore
 import SampleModules
 import StoreTestKit
 import WireModel

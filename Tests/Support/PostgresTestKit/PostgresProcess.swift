@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestKit
 
 /// One run of a PostgreSQL server under a watching shell.
 ///
@@ -54,34 +55,19 @@ final class PostgresProcess: Sendable {
         guard pipe(&outputEnds) == 0 else { throw PostgresTestFailure("no pipe is left") }
         for end in outputEnds { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
 
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, outputEnds[1], 1)
-        posix_spawn_file_actions_addopen(&actions, 2, output, O_WRONLY | O_CREAT | O_APPEND, 0o644)
-        posix_spawn_file_actions_adddup2(&actions, pipeEnds[0], 3)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // The threads of the runtime block signals, and a group of its own keeps a terminal's ^C away.
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
-
-        let words = ["/bin/sh", "-c", Self.script, "postgres-watch"] + command
-        let environment = ["PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "remove=\(remove ?? "")"]
-        let arguments = (words.map { strdup($0) }) + [nil]
-        let variables = (environment.map { strdup($0) }) + [nil]
-        defer { for pointer in arguments + variables { free(pointer) } }
-        var shell = pid_t(0)
-        let failure = posix_spawn(&shell, "/bin/sh", &actions, &attributes, arguments, variables)
-        close(outputEnds[1])
-        guard failure == 0 else {
+        let shell: pid_t
+        do {
+            defer { close(outputEnds[1]) }
+            shell = try SpawnedProcess.start(
+                ["/bin/sh", "-c", Self.script, "postgres-watch"] + command,
+                environment: ["PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "remove=\(remove ?? "")"],
+                streams: [
+                    .null, .descriptor(outputEnds[1]), .appended(toFile: output), .descriptor(pipeEnds[0]),
+                ])
+        } catch {
             close(outputEnds[0])
             close(pipeEnds[1])
-            throw PostgresTestFailure("/bin/sh could not be started (errno \(failure))")
+            throw error
         }
         let reader = FileHandle(fileDescriptor: outputEnds[0], closeOnDealloc: true)
         let line = String(decoding: reader.readDataToEndOfFile(), as: UTF8.self)
@@ -104,8 +90,7 @@ final class PostgresProcess: Sendable {
         let children = children
         _ = Glibc.write(descriptor, byKilling ? "kill\n" : "stop\n", 5)
         close(descriptor)
-        var status: Int32 = 0
-        while waitpid(shell, &status, 0) < 0, errno == EINTR {}
+        SpawnedProcess.waitForEnd(of: shell)
         // Another server on the same data refuses to start while one of them is left.
         let deadline = ContinuousClock.now + .seconds(20)
         while children.contains(where: { !Self.hasEnded($0) }), ContinuousClock.now < deadline { usleep(2000) }

@@ -1,5 +1,5 @@
-import CollectorStore
 import FoundationEssentials
+import RecordStore
 import Synchronization
 import WireModel
 
@@ -385,7 +385,7 @@ package final class InMemoryRecordStore: RecordStore {
 
     package func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] { [:] }
 
-    package func backup(to directory: String) async throws(StoreError) -> [BackupManifest.File]? {
+    package func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
         var disk = state.withLock { $0.disk }
         if bug == .backupLeavesOutTheNewestRecord,
             let key = disk.chains.max(by: { $0.value.rows.last?.position ?? 0 < $1.value.rows.last?.position ?? 0 })?

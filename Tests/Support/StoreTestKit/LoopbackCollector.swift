@@ -1,8 +1,9 @@
-import CollectorStore
 import DeviceTestKit
 import FoundationEssentials
 import Gzip
+import RecordStore
 import Synchronization
+import TestKit
 import Transmitter
 import WireModel
 
@@ -43,6 +44,8 @@ package final class LoopbackCollector: Transport {
     package let credential = "device-credential"
     package let enrollmentToken = "enrollment-token"
     package let uploads = LoopbackUploads()
+    /// Counts the requests that arrived and were answered, whether or not the answer comes back.
+    package let answered = Watched(0)
     private let store: any RecordStore
     private let faults: Mutex<Faults>
     private let devices = Mutex(Devices())
@@ -113,6 +116,7 @@ package final class LoopbackCollector: Transport {
         case .answerLost?, .answeredInstead?, nil: break
         }
         let answer = await answer(request, body: body, batch: batch)
+        answered.change { $0 += 1 }
         switch fault {
         case .answerLost?: throw TransportError(.timedOut, "the answer was lost on the way")
         case .answeredInstead(let response)?: return response

@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import Synchronization
 
 /// A clock that stands until it is moved.

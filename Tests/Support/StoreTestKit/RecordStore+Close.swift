@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 import WireModel
 
 extension RecordStore {

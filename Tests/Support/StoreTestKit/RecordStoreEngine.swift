@@ -1,4 +1,4 @@
-import CollectorStore
+import RecordStore
 
 /// A record store with its surroundings, as the conformance suite needs it: time, restarts and faults are injected, and
 /// nothing is assumed about where the store runs. An engine of another kind implements this and runs the same suite.

@@ -1,4 +1,3 @@
-import CollectorStore
 import Foundation
 import WireModel
 
