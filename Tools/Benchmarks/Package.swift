@@ -46,15 +46,29 @@ let package = Package(
         target("WireModel", ["TelemetryBasics", swiftProtobuf, crypto]),
         target("MetricCatalog", ["WireModel", swiftProtobuf]),
         target("Gzip", ["CZlib"]),
-        target("SQLite", ["CSQLite"]),
-        target("LogStore", ["TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
+        target("SQLite", ["TelemetryBasics", "CSQLite"]),
+        target("DeviceTunables", []),
+        target("CollectorTunables", []),
+        target(
+            "LogStore", ["DeviceTunables", "TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
         target("SampleModules", ["TelemetryBasics", "WireModel", logging]),
-        target("RecordQueue", ["TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
-        target("CollectorStore", ["TelemetryBasics", "WireModel", "SQLite", "Gzip", crypto, logging]),
+        target(
+            "RecordQueue", ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+        target("RecordStore", ["TelemetryBasics", "WireModel", crypto]),
+        target("CollectorAPI", ["WireModel", "JSON"]),
+        target(
+            "Registry",
+            [
+                "CollectorTunables", "CollectorAPI", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", crypto,
+                logging,
+            ]),
+        target(
+            "SQLiteRecordStore",
+            ["CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", "Registry", logging]),
         .systemLibrary(name: "CLibPQ"),
         target("JSON", []),
         target("RecordViews", ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
-        target("PostgreSQL", ["TelemetryBasics", "CLibPQ", logging]),
+        target("PostgreSQL", ["CollectorTunables", "TelemetryBasics", "CLibPQ", logging]),
         target(
             "HTTPConnection",
             ["TelemetryBasics", "WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
@@ -67,14 +81,15 @@ let package = Package(
         target(
             "ClusterStore",
             [
-                "WireModel", "JSON", "MetricCatalog", "RecordViews", "CollectorStore", "PostgreSQL", "ClickHouse",
-                logging,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "MetricCatalog", "RecordViews",
+                "RecordStore",
+                "PostgreSQL", "ClickHouse", logging,
             ]),
         .executableTarget(
             name: "benchmarks",
             dependencies: [
                 "CSQLite", "SQLite", "Gzip", "WireModel", "MetricCatalog", "RecordQueue", "SampleModules",
-                "CollectorStore", "ClickHouse", "PostgreSQL", "ClusterStore",
+                "RecordStore", "SQLiteRecordStore", "ClickHouse", "PostgreSQL", "ClusterStore",
                 "LogStore",
                 argumentParser,
                 logging,

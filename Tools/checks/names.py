@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Prints every name that people and programs outside rely on, one to a line: flags, settings, routes, JSON keys, codes of
-problems and notices, metrics, and columns of the tables for people. Tools/checks/api compares it with Tools/api/names.txt.
+problems and notices, sample modules, metrics, and columns of the tables for people. Tools/checks/api compares it with
+Tools/api/names.txt.
 
   Tools/checks/names.py BINARIES    BINARIES: the directory of the built programs
 
@@ -99,6 +100,20 @@ def tables():
                 yield f"{heading}: {name}"
 
 
+def modules():
+    """The sample modules with their bits in a mask."""
+    text = (ROOT / "Sources/Device/SampleModules/Generated/SampleModuleName.swift").read_text()
+    for name, bit in re.findall(r"case \.(\w+): (\d+)", text):
+        yield f"{name} {bit}"
+
+
+def sampled_metrics():
+    """The metrics of samples with unit and kind."""
+    for path in (ROOT / "Sources/Collector/MetricCatalog/Generated").glob("*+Metrics.swift"):
+        for metric in re.findall(r'name: "([^"]+)",\s+unit: "([^"]+)",\s+kind: \.(\w+)', path.read_text()):
+            yield " ".join(metric)
+
+
 def section(title, names):
     names = sorted(set(names))
     if not names:
@@ -121,6 +136,8 @@ def main():
     section("Notices of the collector", first_cells("runbook.md", "Notices of the collector"))
     section("Notices of the device", first_cells("runbook.md", "Notices of the device"))
     section("Reasons for dropped records", first_cells("runbook.md", "Reasons for dropped records"))
+    section("Sample modules and their bits", modules())
+    section("Metrics of samples", sampled_metrics())
     section("Metrics of the collector", first_cells("operations.md", "Metrics"))
     section("Tables for people", tables())
 

@@ -1,6 +1,7 @@
 """Writes the Swift tables that follow from the options of telemetry.proto. Tools/generate-wire runs it.
 
-  /usr/bin/python3 Tools/wire DIRECTORY    writes the files below DIRECTORY, as they lie below the repository
+  /usr/bin/python3 Tools/wire DIRECTORY    writes the files below DIRECTORY, as they lie below the repository, and prints
+                                           their names
 
 Needs Debian's protobuf-compiler and python3-protobuf. An error names the message and the field.
 """
@@ -27,6 +28,7 @@ def main():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
+        print(target)
 
 
 main()

@@ -1,4 +1,4 @@
-"""The privacy class of every field that leaves the device, as FieldClasses of DataSampler."""
+"""The privacy class of every field that leaves the device, as FieldClasses of Privacy."""
 
 import re
 

@@ -5,10 +5,10 @@ from metrics import Metrics
 from privacy import Privacy
 
 FOLDERS = {
-    "privacy": "Sources/Device/DataSampler/Generated", "modules": "Sources/Device/SampleModules/Generated",
-    "kinds": "Sources/Shared/WireModel/Generated", "catalog": "Sources/Collector/MetricCatalog/Generated",
-    "views": "Sources/Collector/RecordViews/Generated", "names": "Sources/Collector/Collector/Generated",
-    "charts": "Sources/Collector/Console/Generated",
+    "privacy": "Sources/Device/Privacy/Generated", "sampler": "Sources/Device/DataSampler/Generated",
+    "modules": "Sources/Device/SampleModules/Generated", "kinds": "Sources/Shared/WireModel/Generated",
+    "catalog": "Sources/Collector/MetricCatalog/Generated", "views": "Sources/Collector/RecordViews/Generated",
+    "names": "Sources/Collector/Collector/Generated", "charts": "Sources/Collector/Console/Generated",
 }
 
 
@@ -17,7 +17,7 @@ def tables(schema):
     metrics = Metrics(schema)
     found = {
         f"{FOLDERS['privacy']}/FieldClasses.swift": Privacy(schema).swift(),
-        f"{FOLDERS['privacy']}/DataSamplerModules+Names.swift": views.module_constants(schema),
+        f"{FOLDERS['sampler']}/DataSamplerModules+Names.swift": views.module_constants(schema),
         f"{FOLDERS['modules']}/SampleModuleName.swift": views.module_names(schema),
         f"{FOLDERS['kinds']}/WireRecordKind+Bodies.swift": views.record_kinds(schema),
         f"{FOLDERS['views']}/MessageView+Fields.swift": views.shown_fields(schema),

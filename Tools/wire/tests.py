@@ -61,6 +61,10 @@ class Refusals(unittest.TestCase):
     def test_a_module_has_a_bit_of_its_own(self):
         self.refuse('name: "wlan2" bit: 6', 'name: "wlan2" bit: 1', "bit")
 
+    def test_the_names_of_an_enum_differ(self):
+        second = "LOG_LEVEL_VERBOSE = 4 [(also) = "
+        self.refuse(second + '"debug"]', second + '"info"]', "LogLevel", "name")
+
     def test_a_kind_of_record_names_its_body(self):
         self.refuse('[(body) = "GPSSample"]', "", "RECORD_KIND_SAMPLE_GPS", "body")
 

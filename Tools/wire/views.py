@@ -37,13 +37,18 @@ def shown_fields(schema):
 
 
 def names(enum):
-    """The values that the API knows, with their names."""
-    named = []
+    """The values that the API knows, with their names. Second names come last, so that none of them is written."""
+    named, also = [], []
     for value in enum.values:
         word = value.option("word") or (None if value.own == "UNSPECIFIED" else value.kebab)
         if word:
             named.append((word, value.swift))
-    return named
+        if second := value.option("also"):
+            also.append((second, value.swift))
+    words = [word for word, _ in named + also]
+    if len(set(words)) != len(words):
+        raise SchemaError(f"{enum.name}: two values have the same name")
+    return named + also
 
 
 def is_named(schema, enum):

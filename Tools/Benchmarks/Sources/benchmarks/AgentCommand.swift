@@ -7,8 +7,9 @@ struct AgentCommand: AsyncParsableCommand {
         abstract:
             "What a release ws1agent costs a machine that samples every second, beside collectd with the same inputs.",
         discussion: """
-            The agent samples every second, transmits every ten to a collector on loopback, and keeps everything durably; collectd writes the \
-            same inputs to CSV files. Both run at the same time; each round is a stretch of that time. Needs Debian's collectd-core and strip.
+            The agent samples every second, transmits every ten to a collector on loopback, and keeps everything \
+            durably; collectd writes the same inputs to CSV files. Both run at the same time; each round is a stretch \
+            of that time. Needs Debian's collectd-core and strip.
             """)
 
     @OptionGroup var options: MeasurementOptions

@@ -9,10 +9,12 @@ struct BacklogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backlog",
         abstract:
-            "A queue in which a million records wait: opening it, the first part, draining it, and the memory that takes.",
+            """
+            A queue in which a million records wait: opening it, the first part, draining it, and the memory that takes.
+            """,
         discussion: """
-            A part is taken, its answer made from the part alone, and applied, until nothing waits; beside raw SQLite that reads and deletes as \
-            many rows to a transaction. The balance has to say that all of it was stored.
+            A part is taken, its answer made from the part alone, and applied, until nothing waits; beside raw SQLite \
+            that reads and deletes as many rows to a transaction. The balance has to say that all of it was stored.
             """)
 
     @OptionGroup var options: MeasurementOptions
@@ -48,7 +50,10 @@ struct BacklogCommand: AsyncParsableCommand {
         func median(_ value: (BacklogLoad.Figures) -> Double) -> Double { Figures(all.map(value)).median }
         comparison.notes = [
             "\(Report.number(Double(backlog))) records waiting; medians of \(all.count) rounds; \(goals)",
-            "opening: \(milliseconds(median(\.openSeconds))) ms, of an empty queue: \(milliseconds(median(\.emptyOpenSeconds))) ms",
+            """
+            opening: \(milliseconds(median(\.openSeconds))) ms, of an empty queue: \
+            \(milliseconds(median(\.emptyOpenSeconds))) ms
+            """,
             "first part of \(partRecords): \(milliseconds(median(\.firstPartSeconds))) ms, "
                 + "status: \(milliseconds(median(\.statusSeconds))) ms",
             "resident memory: \(Report.number(median(\.residentBefore) / 1024)) KiB before opening, "

@@ -1,7 +1,7 @@
 import ClickHouse
 import ClusterStore
-import CollectorStore
 import Foundation
+import RecordStore
 import WireModel
 
 /// The writes of a collector without marks, claims and answers: the records of each part, packed, in a row, one insert

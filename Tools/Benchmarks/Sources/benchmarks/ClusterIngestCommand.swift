@@ -6,10 +6,11 @@ struct ClusterIngestCommand: AsyncParsableCommand {
         commandName: "cluster-ingest",
         abstract: "Records a second that the collectors of a cluster acknowledge, beside ClickHouse alone.",
         discussion: """
-            Start the cluster with `Tools/run-cluster --release --agents 0 --data DIR`. Devices, collectors and all servers share this machine's \
-            cores. ClickHouse alone then takes records of the same size into a table of the same form, with the same replicas and quorum, one insert \
-            after the other, each with as many parts as an insert of the collectors had. The tables for people are filled while the collectors \
-            store; the notes say how long that takes afterwards. Each measurement waits until no replica merges.
+            Start the cluster with `Tools/run-cluster --release --agents 0 --data DIR`. Devices, collectors and all \
+            servers share this machine's cores. ClickHouse alone then takes records of the same size into a table of \
+            the same form, with the same replicas and quorum, one insert after the other, each with as many parts as \
+            an insert of the collectors had. The tables for people are filled while the collectors store; the notes \
+            say how long that takes afterwards. Each measurement waits until no replica merges.
             """)
 
     @OptionGroup var options: MeasurementOptions

@@ -6,9 +6,10 @@ struct ClusterReadsCommand: AsyncParsableCommand {
         commandName: "cluster-reads",
         abstract: "Milliseconds of what is asked of a cluster's collector with a fleet in it.",
         discussion: """
-            Start the cluster with `Tools/run-cluster --release --agents 0 --data DIR`. --fleet devices enroll and send a beacon and a sample each. \
-            Then --devices of them send a day of samples, one a minute and five to a part. Each answer is measured from the request to its last \
-            byte, over a keep-alive connection of loopback. A cluster that has the fleet already may be measured again with --fleet 0.
+            Start the cluster with `Tools/run-cluster --release --agents 0 --data DIR`. --fleet devices enroll and \
+            send a beacon and a sample each. Then --devices of them send a day of samples, one a minute and five to a \
+            part. Each answer is measured from the request to its last byte, over a keep-alive connection of loopback. \
+            A cluster that has the fleet already may be measured again with --fleet 0.
             """)
 
     @OptionGroup var options: MeasurementOptions
@@ -44,8 +45,10 @@ struct ClusterReadsCommand: AsyncParsableCommand {
                 "\(name) \(Report.number((seconds - before[name, default: 0]) / Double(fleet) * 1e6))"
             }
             notes.append(
-                "\(Report.number(Double(fleet) / seconds)) devices a second enroll and send their first batch over \(Self.connections) connections; "
-                    + "us of processor time for each: \(used.joined(separator: ", "))")
+                """
+                \(Report.number(Double(fleet) / seconds)) devices a second enroll and send their first batch over \
+                \(Self.connections) connections; us of processor time for each: \(used.joined(separator: ", "))
+                """)
         }
         let start = Int64((Date().timeIntervalSince1970 - 86_400) * 1_000_000)
         let name = "day-\(UInt32.random(in: 0 ... .max))"
@@ -55,8 +58,10 @@ struct ClusterReadsCommand: AsyncParsableCommand {
         ).run()
         let lag = try cluster.metric("ws1_people_tables_lag_seconds")
         notes.append(
-            "a day of \(devices) devices: \(Report.number(day.recordsPerSecond)) records/s at 5 to a part; the tables for "
-                + "people lag \(Report.number(lag)) s at the end")
+            """
+            a day of \(devices) devices: \(Report.number(day.recordsPerSecond)) records/s at 5 to a part; the tables \
+            for people lag \(Report.number(lag)) s at the end
+            """)
 
         let reader = try Reader(cluster)
         let asked = try reader.devices(named: name, limit: devices)

@@ -1,9 +1,9 @@
 import ArgumentParser
 import ClickHouse
 import ClusterStore
-import CollectorStore
 import Foundation
 import PostgreSQL
+import RecordStore
 import Synchronization
 import WireModel
 

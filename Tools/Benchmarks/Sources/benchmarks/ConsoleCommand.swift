@@ -8,9 +8,9 @@ struct ConsoleCommand: AsyncParsableCommand {
         commandName: "console",
         abstract: "Milliseconds of the console's pages, and what people who look at live pages cost the collector.",
         discussion: """
-            Each device has enrolled and sent a beacon and a sample. A page is measured from the request to the last byte of the answer, over a \
-            keep-alive connection of loopback, beside a page without data. A viewer follows a live page as a browser does. Ingest is measured \
-            with and without viewers in the same round.
+            Each device has enrolled and sent a beacon and a sample. A page is measured from the request to the last \
+            byte of the answer, over a keep-alive connection of loopback, beside a page without data. A viewer follows \
+            a live page as a browser does. Ingest is measured with and without viewers in the same round.
             """)
 
     @OptionGroup var options: MeasurementOptions
@@ -60,8 +60,10 @@ struct ConsoleCommand: AsyncParsableCommand {
         }.reduce(0, +)
         let largest = try Self.pages.map { try visitor.load($0) }.max() ?? 0
         comparison.notes = [
-            "the largest of these pages has \(Report.number(Double(largest) / 1000)) KB compressed, all files that pages load "
-                + "\(Report.number(Double(files) / 1000)) KB"
+            """
+            the largest of these pages has \(Report.number(Double(largest) / 1000)) KB compressed, all files that \
+            pages load \(Report.number(Double(files) / 1000)) KB
+            """
         ]
         return comparison
     }

@@ -11,8 +11,9 @@ struct EnqueueCommand: AsyncParsableCommand {
         abstract:
             "Records a second into the device's queue, durably, beside raw SQLite with as many rows to a transaction.",
         discussion: """
-            Ordinary records are flushed every 100 or 1,000; durable ones come from 1 or 100 callers that each wait for the sync. Every \
-            record is numbered, chained and kept with its totals; the queue's balance is checked afterwards.
+            Ordinary records are flushed every 100 or 1,000; durable ones come from 1 or 100 callers that each wait \
+            for the sync. Every record is numbered, chained and kept with its totals; the queue's balance is checked \
+            afterwards.
             """)
 
     @OptionGroup var options: MeasurementOptions

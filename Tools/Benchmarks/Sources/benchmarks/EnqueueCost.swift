@@ -18,7 +18,10 @@ struct EnqueueCost {
     var notes: [String] {
         func decimal(_ value: Double) -> String { "\((value * 100).rounded() / 100)" }
         return [
-            "call of enqueue: \(Report.number(callMedian)) ns (median), \(Report.number(callSlow)) ns (99 %); goal under 2,000",
+            """
+            call of enqueue: \(Report.number(callMedian)) ns (median), \(Report.number(callSlow)) ns (99 %); goal \
+            under 2,000
+            """,
             "processor time of a record, whole way: \(decimal(microseconds)) us; goal under 5",
             "written a byte of record, in bulk, checkpoints included: \(decimal(writtenPerByte)) bytes; goal under 3",
         ]

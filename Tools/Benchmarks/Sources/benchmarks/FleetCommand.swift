@@ -1,15 +1,22 @@
 import ArgumentParser
-import CollectorStore
+import RecordStore
+import SQLiteRecordStore
 
 struct FleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
         abstract:
-            "Milliseconds of what is asked of a collector's store with a fleet's samples in it, beside a fleet a tenth as large.",
+            """
+            Milliseconds of what is asked of a collector's store with a fleet's samples in it, beside a fleet a tenth \
+            as large.
+            """,
         discussion: """
-            Every device has sent a system sample of about 200 bytes every 300 s, each in a part of its own. One metric of a device's last day, and
-            the newest of every device: found, unpacked and decoded; the buckets and the JSON of an answer are not in it. The fleet's size must
-            make no difference to the former. Retention: the oldest day is removed, a day in each round, so --days is more than --rounds + 1.
+            Every device has sent a system sample of about 200 bytes every 300 s, each in a part of its own. One \
+            metric of a device's last day, and
+            the newest of every device: found, unpacked and decoded; the buckets and the JSON of an answer are not in \
+            it. The fleet's size must
+            make no difference to the former. Retention: the oldest day is removed, a day in each round, so --days is \
+            more than --rounds + 1.
             """)
 
     @OptionGroup var options: MeasurementOptions

@@ -7,9 +7,9 @@ struct IngestCommand: AsyncParsableCommand {
         abstract:
             "Records a second that a collector process takes, durably, from devices on loopback, beside raw SQLite.",
         discussion: """
-            Each device has a keep-alive connection and sends parts of 100 or 1,000 typed system samples, chained and compressed, each \
-            after the former is acknowledged. Parts are made before the clock runs; the answers are checked. Load generator and \
-            collector share this machine's cores.
+            Each device has a keep-alive connection and sends parts of 100 or 1,000 typed system samples, chained and \
+            compressed, each after the former is acknowledged. Parts are made before the clock runs; the answers are \
+            checked. Load generator and collector share this machine's cores.
             """)
 
     @OptionGroup var options: MeasurementOptions

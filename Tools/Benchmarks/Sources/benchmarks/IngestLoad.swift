@@ -20,8 +20,10 @@ struct IngestLoad {
         var note: String {
             let (half, slow) = (milliseconds[milliseconds.count / 2], milliseconds[milliseconds.count * 99 / 100])
             return
-                "half of the answers within \(Report.number(half)) ms, 99 of 100 within \(Report.number(slow)) ms; "
-                + "asked to wait \(waits) times; \(rawBytes / records) bytes a record, \(bodyBytes / records) compressed"
+                """
+                half of the answers within \(Report.number(half)) ms, 99 of 100 within \(Report.number(slow)) ms; \
+                asked to wait \(waits) times; \(rawBytes / records) bytes a record, \(bodyBytes / records) compressed
+                """
         }
     }
 

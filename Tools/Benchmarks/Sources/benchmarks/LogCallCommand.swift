@@ -7,7 +7,10 @@ struct LogCallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log-call",
         abstract:
-            "What a log call costs its caller, and what four threads do at full speed, beside swift-log's own handler and write(2)."
+            """
+            What a log call costs its caller, and what four threads do at full speed, beside swift-log's own handler \
+            and write(2).
+            """
     )
 
     @OptionGroup var options: MeasurementOptions

@@ -5,7 +5,10 @@ struct LogFetchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log-fetch",
         abstract:
-            "Fetching a log in chunks from sealed segments with a release ws1log, beside split, gzip, pigz and zstd on the same lines."
+            """
+            Fetching a log in chunks from sealed segments with a release ws1log, beside split, gzip, pigz and zstd on \
+            the same lines.
+            """
     )
 
     @Option(help: "A release build of ws1log.")
@@ -54,8 +57,10 @@ struct LogFetchCommand: AsyncParsableCommand {
                 },
             ])
         comparison.notes.append(
-            "\(store.segments) sealed segments, \(Report.number(Double(store.storedBytes) / 1e6)) MB stored; errors in 1 of \(SampleLogStore.blocksPerError) "
-                + "blocks, \(Report.number(Double(store.errorBytes) / 1e6)) MB of them")
+            """
+            \(store.segments) sealed segments, \(Report.number(Double(store.storedBytes) / 1e6)) MB stored; errors in \
+            1 of \(SampleLogStore.blocksPerError) blocks, \(Report.number(Double(store.errorBytes) / 1e6)) MB of them
+            """)
         try options.report([comparison])
     }
 

@@ -143,9 +143,12 @@ enum LogLoad {
         let reasons = status.dropped.sorted { $0.key < $1.key }.map {
             "\($0.key.rawValue) \(Report.number(Double($0.value.total)))"
         }
-        return "\(Report.number(Double(burst.calls))) calls, \(Report.number(Double(status.written.total))) written; "
-            + "dropped: \(reasons.isEmpty ? "none" : reasons.joined(separator: ", ")); "
-            + "\(Report.number(burst.processorSeconds * 1e9 / Double(burst.calls))) ns of processor time a call, "
-            + "at most \(Report.number(Double(burst.peakResident) / 1e6)) MB resident, \(Report.number(Double(status.bytes) / 1e6)) MB on disk"
+        return """
+            \(Report.number(Double(burst.calls))) calls, \(Report.number(Double(status.written.total))) written; \
+            dropped: \(reasons.isEmpty ? "none" : reasons.joined(separator: ", ")); \
+            \(Report.number(burst.processorSeconds * 1e9 / Double(burst.calls))) ns of processor time a call, at most \
+            \(Report.number(Double(burst.peakResident) / 1e6)) MB resident, \
+            \(Report.number(Double(status.bytes) / 1e6)) MB on disk
+            """
     }
 }

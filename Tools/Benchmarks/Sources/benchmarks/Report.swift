@@ -8,7 +8,10 @@ struct Report: Codable {
 
     var text: String {
         var lines = [
-            "\(machine.processor), \(machine.cores) cores, \(machine.kernel), SQLite \(machine.sqlite), \(machine.fileSystem)"
+            """
+            \(machine.processor), \(machine.cores) cores, \(machine.kernel), SQLite \(machine.sqlite), \
+            \(machine.fileSystem)
+            """
         ]
         lines.append("\(rounds) rounds in turns after one that warms up; ratio: to the baseline of the same round")
         for comparison in comparisons {

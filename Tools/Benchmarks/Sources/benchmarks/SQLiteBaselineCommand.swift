@@ -6,7 +6,10 @@ struct SQLiteBaselineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sqlite-baseline",
         abstract:
-            "Rows a second of raw SQLite (WAL, synchronous=FULL) at 1, 100 and 1,000 rows to a transaction, and of our layer over it."
+            """
+            Rows a second of raw SQLite (WAL, synchronous=FULL) at 1, 100 and 1,000 rows to a transaction, and of our \
+            layer over it.
+            """
     )
 
     @OptionGroup var options: MeasurementOptions

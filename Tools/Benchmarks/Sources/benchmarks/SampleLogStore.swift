@@ -71,8 +71,11 @@ struct SampleLogStore {
         let message = messages[Int(random.next() % UInt64(messages.count))]
         let request = String(random.next() & 0xFFFF_FFFF, radix: 16)
         let text =
-            "\(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \(message)\t"
-            + "bytes=\(random.next() % 100_000) host=node-\(random.next() % 40).example.net request=\(request) took=\(random.next() % 900)ms\n"
+            """
+            \(Timestamp.text(time)) \(Character(UnicodeScalar(level.letter))) \(number.value) \(category) \
+            \(message)\tbytes=\(random.next() % 100_000) host=node-\(random.next() % 40).example.net \
+            request=\(request) took=\(random.next() % 900)ms\n
+            """
         return Array(text.utf8)
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
-import CollectorStore
 import Logging
+import RecordStore
+import SQLiteRecordStore
 import WireModel
 
 struct StoreCommand: AsyncParsableCommand {

@@ -1,7 +1,8 @@
-import CollectorStore
 import Foundation
 import Logging
 import MetricCatalog
+import RecordStore
+import SQLiteRecordStore
 import Synchronization
 import WireModel
 
