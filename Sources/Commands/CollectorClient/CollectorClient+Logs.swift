@@ -61,7 +61,10 @@ extension CollectorClient {
             guard !reported.deleted, reported.chunks <= batch.count, let word = reported.confirm else {
                 throw CollectorClientError(
                     .failed,
-                    "\(name) would delete other chunks than it was asked to; \(CountText.of(result.lines, "line")) deleted"
+                    """
+                    \(name) would delete other chunks than it was asked to; \(CountText.of(result.lines, "line")) \
+                    deleted
+                    """
                 )
             }
             guard reported.chunks > 0 else { continue }

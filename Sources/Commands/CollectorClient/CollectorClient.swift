@@ -65,18 +65,22 @@ package final class CollectorClient: Sendable {
         }
         let headers = [("Content-Type", WireNames.json), ("Idempotency-Key", key)]
         var patience = BusyPatience()
-        var isAnswerLost = false
+        var mayHaveArrived = false
         while true {
             do throws(CollectorClientError) {
                 return try decoded(try await send(.post, path, headers: headers, body: data), path)
             } catch {
-                // An answer that refuses the request says that no attempt counted.
-                guard let code = (error.cause as? TransportError)?.code else { throw error }
-                isAnswerLost = isAnswerLost || code == .connectionClosed
-                guard isAnswerLost else { throw error }
-                guard code == .connectionClosed || code == .connectionRefused,
-                    let pause = patience.pause(Self.repeatPause, roll: .random(in: 0...1))
-                else {
+                let code = (error.cause as? TransportError)?.code
+                let status = error.foreignStatus
+                // Only a refusal of the collector's own says that no attempt counted. 502 and 504 say that a proxy lost
+                // the collector's answer.
+                guard code != nil || status != nil else { throw error }
+                mayHaveArrived =
+                    mayHaveArrived || code == .connectionClosed || code == .timedOut || status == 502 || status == 504
+                guard mayHaveArrived else { throw error }
+                let isAway =
+                    code == .connectionClosed || code == .connectionRefused || [502, 503, 504].contains(status)
+                guard isAway, let pause = patience.pause(Self.repeatPause, roll: .random(in: 0...1)) else {
                     throw CollectorClientError(
                         error.code, "\(error.message). An earlier attempt may have arrived: look before you repeat it",
                         cause: error.cause)

@@ -9,12 +9,18 @@ package struct CollectorClientError: CodedError {
     package let cause: (any Error)?
     /// When the collector asks to be asked again, where it said so before it did anything.
     let retryAfter: Duration?
+    /// The HTTP status of an answer that did not come from a collector, but from a proxy or another server.
+    let foreignStatus: Int?
 
-    init(_ code: FailureCode, _ message: String, cause: (any Error)? = nil, retryAfter: Duration? = nil) {
+    init(
+        _ code: FailureCode, _ message: String, cause: (any Error)? = nil, retryAfter: Duration? = nil,
+        foreignStatus: Int? = nil
+    ) {
         self.code = code
         self.message = message
         self.cause = cause
         self.retryAfter = retryAfter
+        self.foreignStatus = foreignStatus
     }
 }
 
@@ -24,19 +30,24 @@ extension CollectorClientError {
     static func refusal(_ response: TransportResponse, from peer: String) -> CollectorClientError? {
         let status = response.status
         guard let version = response.headers[WireNames.versionHeader.lowercased()], response.source != nil else {
-            if status == 429 || status == 503 {
-                return CollectorClientError(.tryAgain, "\(peer): a proxy answered HTTP \(status). \(again(response))")
+            if [429, 502, 503, 504].contains(status) {
+                return CollectorClientError(
+                    .tryAgain, "\(peer): a proxy answered HTTP \(status). \(again(response))", foreignStatus: status)
             }
             return CollectorClientError(
                 .tryAgain,
                 "\(peer) is answered by something that is no collector (HTTP \(status)"
                     + (response.headers["location"].map { ", it points to \($0.fromPeer)" } ?? "")
-                    + "): a captive portal, a proxy or another server. Check --collector and --proxy, and the network")
+                    + "): a captive portal, a proxy or another server. Check --collector and --proxy, and the network",
+                foreignStatus: status)
         }
         guard Int(version.prefix { $0 != "." }) == WireNames.majorVersion else {
             return CollectorClientError(
                 .failed,
-                "\(peer) speaks version \(version.fromPeer), this program \(WireNames.majorVersion): use a ws1log of the collector's version"
+                """
+                \(peer) speaks version \(version.fromPeer), this program \(WireNames.majorVersion): use a ws1log of \
+                the collector's version
+                """
             )
         }
         if (200...204).contains(status) { return nil }
@@ -48,7 +59,9 @@ extension CollectorClientError {
         case 401:
             return CollectorClientError(
                 .failed,
-                "\(peer) does not know the access token (\(said)). Check --token-file; `ws1collector token` makes tokens"
+                """
+                \(peer) does not know the access token (\(said)). Check --token-file; `ws1collector token` makes tokens
+                """
             )
         case 403:
             return CollectorClientError(

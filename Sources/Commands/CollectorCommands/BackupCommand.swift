@@ -1,8 +1,10 @@
 import ArgumentParser
-import CollectorStore
+import CollectorMaintenance
 import CommandKit
 import Foundation
 import Logging
+import RecordStore
+import SQLiteRecordStore
 import TelemetryBasics
 import WireModel
 
@@ -30,8 +32,9 @@ struct BackupCommand: AsyncParsableCommand {
 
     /// PostgreSQL comes first: what it counts is in ClickHouse by then, and what it names is in the bucket.
     private static let backupOfCluster = """
-        a cluster is backed up with the tools of its servers, in this order: first PostgreSQL, then ClickHouse, then the bucket. After a \
-        restore of PostgreSQL run `ws1collector cluster recover --restored`. Documentation/scale.md says more
+        a cluster is backed up with the tools of its servers, in this order: first PostgreSQL, then ClickHouse, then \
+        the bucket. After a restore of PostgreSQL run `ws1collector cluster recover --restored`. \
+        Documentation/scale.md says more
         """
 
     func run() async throws {
@@ -45,12 +48,18 @@ struct BackupCommand: AsyncParsableCommand {
             try Output.json(BackupView(report))
         } else {
             try Output.line(
-                "\(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \(output)."
+                """
+                \(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \
+                \(output).
+                """
             )
         }
         if report.missingChunks > 0 {
             StandardError.line(
-                "ws1collector: already missing: \(CountText.of(report.missingChunks, "log chunk")); `ws1collector verify` lists them."
+                """
+                ws1collector: already missing: \(CountText.of(report.missingChunks, "log chunk")); `ws1collector \
+                verify` lists them.
+                """
             )
         }
     }
@@ -107,7 +116,10 @@ struct RestoreCommand: AsyncParsableCommand {
         ).restore()
         if json { return try Output.json(RestoreView(report)) }
         try Output.line(
-            "\(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \(directory); \(CountText.of(report.endedCommands, "command")) ended."
+            """
+            \(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \
+            \(directory); \(CountText.of(report.endedCommands, "command")) ended.
+            """
         )
     }
 }

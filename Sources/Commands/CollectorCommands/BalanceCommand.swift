@@ -1,9 +1,9 @@
 import ArgumentParser
 import Collector
 import CollectorAPI
-import CollectorStore
 import CommandKit
 import Foundation
+import RecordStore
 import TelemetryBasics
 import WireModel
 
@@ -29,7 +29,8 @@ struct BalanceCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print JSON: `closes`, `totals`, `findings`, `streams` with the counts of each, and `missing` if record files are damaged.
+            Print JSON: `closes`, `totals`, `findings`, `streams` with the counts of each, and `missing` if record \
+            files are damaged.
             """)
     var json = false
 
@@ -79,12 +80,17 @@ struct BalanceCommand: AsyncParsableCommand {
                 } + [Self.row(report.totals)])
         for finding in report.findings {
             try Output.line(
-                "\(finding.code.rawValue): device \(finding.device), \(finding.stream) stream, epoch \(finding.epoch). \(finding.message)"
+                """
+                \(finding.code.rawValue): device \(finding.device), \(finding.stream) stream, epoch \(finding.epoch). \
+                \(finding.message)
+                """
             )
         }
         if report.totals.leftOut > 0 {
             try Output.line(
-                "Not in the total, because the balance does not close: \(CountText.of(report.totals.leftOut, "stream"))."
+                """
+                Not in the total, because the balance does not close: \(CountText.of(report.totals.leftOut, "stream")).
+                """
             )
         }
     }

@@ -1,10 +1,10 @@
 import ArgumentParser
 import ClusterRegistry
 import ClusterStore
-import CollectorStore
 import CommandKit
 import Logging
 import ObjectStorage
+import RecordStore
 import TelemetryBasics
 
 struct ClusterCommand: AsyncParsableCommand {
@@ -87,8 +87,11 @@ struct ClusterCommand: AsyncParsableCommand {
                 let report = try await recovery.run()
                 guard report.generation > 0 else { return try Output.line("There is nothing to recover.") }
                 try Output.line(
-                    "generation \(report.generation): \(report.movedChains) of \(CountText.of(report.chains, "chain")) moved over "
-                        + "\(CountText.of(report.slices, "slice")) with \(CountText.of(report.records, "record")) that PostgreSQL had lost."
+                    """
+                    generation \(report.generation): \(report.movedChains) of \(CountText.of(report.chains, "chain")) \
+                    moved over \(CountText.of(report.slices, "slice")) with \(CountText.of(report.records, "record")) \
+                    that PostgreSQL had lost.
+                    """
                 )
                 try Output.line("The cluster is open. Collectors that ran have ended and must be started again.")
             }

@@ -1,13 +1,14 @@
 import Collector
-import CollectorStore
 import CommandKit
 import Glibc
 import NIOCore
+import RecordStore
 
 extension CommandError {
     /// The remedy if a record file cannot be read.
     static let damageRemedy = """
-        A running collector repairs damaged files within seconds and keeps the records that it can prove: start it, then try again.
+        A running collector repairs damaged files within seconds and keeps the records that it can prove: start it, \
+        then try again.
         """
 
     /// Converts an error of the libraries into a command's error; `nil` for any other error.
@@ -40,7 +41,10 @@ extension CommandError {
         } else if let error = error as? IOError, error.errnoCode == EACCES || error.errnoCode == EADDRNOTAVAIL {
             self.init(
                 .usage,
-                "The collector cannot listen on \(address): \(String(cString: strerror(error.errnoCode))). Choose another --listen."
+                """
+                The collector cannot listen on \(address): \(String(cString: strerror(error.errnoCode))). Choose \
+                another --listen.
+                """
             )
         } else if error is SocketAddressError {
             self.init(.usage, "\(address) is not an address of this machine. Choose another --listen.")

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Collector
 import CollectorAPI
-import CollectorStore
 import CommandKit
 import Foundation
+import Registry
 
 struct DeviceCACommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -51,7 +51,10 @@ struct DeviceCACommand: AsyncParsableCommand {
             for path in [certificate, key] where FileManager.default.fileExists(atPath: path) {
                 throw CommandError(
                     .failed,
-                    "\(path) exists. It may have issued devices' certificates; to create another authority, move both files away."
+                    """
+                    \(path) exists. It may have issued devices' certificates; to create another authority, move both \
+                    files away.
+                    """
                 )
             }
             let made = try DeviceAuthority.create(name: name, days: days)

@@ -1,10 +1,11 @@
 import ArgumentParser
 import Collector
 import CollectorAPI
-import CollectorStore
 import CommandKit
 import Foundation
 import HTTPConnection
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
@@ -34,9 +35,12 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             it: it contains & and #.
 
             Examples:
-              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output kiosk-7.json
-              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --output image.json --uses 500
-              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 --url
+              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
+            --output kiosk-7.json
+              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
+            --output image.json --uses 500
+              ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
+            --url
             """)
 
     @OptionGroup var options: SettingFlags<EnrollmentFlags>
@@ -54,13 +58,19 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "PEM file with the backup key: private key, public key or certificate (default: backup-key.pem in the data directory, made if missing).",
+            """
+            PEM file with the backup key: private key, public key or certificate (default: backup-key.pem in the data \
+            directory, made if missing).
+            """,
             valueName: "file"))
     var backupKey: String?
 
     @Option(
         help: ArgumentHelp(
-            "PEM file with certificate authorities that devices trust beside those of their system, such as a private one (default: the root in tls-certificate, if it holds one).",
+            """
+            PEM file with certificate authorities that devices trust beside those of their system, such as a private \
+            one (default: the root in tls-certificate, if it holds one).
+            """,
             valueName: "file"))
     var ca: String?
 
@@ -163,8 +173,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         guard let certificate = settings.tlsCertificate else {
             throw CommandError(
                 .usage,
-                "no certificate is known whose key devices should expect. Give --tls-certificate, or --config with tls-certificate; behind a "
-                    + "proxy that ends TLS, give the proxy's certificate.")
+                """
+                no certificate is known whose key devices should expect. Give --tls-certificate, or --config with \
+                tls-certificate; behind a proxy that ends TLS, give the proxy's certificate.
+                """)
         }
         let present = try KeyPin.of(file: certificate, flag: "--tls-certificate")
         let backup: Data
@@ -175,7 +187,9 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             if !FileManager.default.fileExists(atPath: path) {
                 try OwnerFile(path: path).create(with: try KeyPin.newKey(), remedy: "Fix that, and try again.")
                 StandardError.line(
-                    "ws1collector: \(path) is a new backup key. Keep a copy of it in a safe place away from this machine."
+                    """
+                    ws1collector: \(path) is a new backup key. Keep a copy of it in a safe place away from this machine.
+                    """
                 )
             }
             backup = try KeyPin.of(file: path, flag: "the backup key")
@@ -183,7 +197,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         guard backup != present else {
             throw CommandError(
                 .usage,
-                "the backup key is the key in use. Give another key with --backup-key, or renew the certificate with a new backup key."
+                """
+                the backup key is the key in use. Give another key with --backup-key, or renew the certificate with a \
+                new backup key.
+                """
             )
         }
         return [present, backup]

@@ -1,9 +1,11 @@
 import ArgumentParser
 import Collector
-import CollectorStore
 import CommandKit
 import Foundation
 import Glibc
+import LogArchive
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
@@ -18,7 +20,8 @@ struct ExportCommand: AsyncParsableCommand {
 
             Examples:
               ws1collector export --data /var/lib/ws1collector --stream event --from 2026-03-01 --output events.ndjson
-              ws1collector export --data /var/lib/ws1collector --kind sample-system --device 7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 | gzip > host.gz
+              ws1collector export --data /var/lib/ws1collector --kind sample-system --device \
+            7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 | gzip > host.gz
             """)
 
     @OptionGroup var data: DataOptions

@@ -1,9 +1,10 @@
 import ArgumentParser
 import ClusterMove
-import CollectorStore
+import CollectorMaintenance
 import CommandKit
 import Foundation
 import Logging
+import Registry
 import TelemetryBasics
 
 struct MoveCommand: AsyncParsableCommand {
@@ -72,7 +73,10 @@ struct MoveCommand: AsyncParsableCommand {
         await source.close()
         let plan = try result.get()
         try Output.line(
-            "\(CountText.of(plan.files, "record file")) with \(CountText.of(plan.fileBytes, "byte")): \(CountText.of(plan.records, "record")) of \(CountText.of(plan.chains, "chain"))"
+            """
+            \(CountText.of(plan.files, "record file")) with \(CountText.of(plan.fileBytes, "byte")): \
+            \(CountText.of(plan.records, "record")) of \(CountText.of(plan.chains, "chain"))
+            """
         )
         try Output.line("\(CountText.of(plan.chunks, "chunk")) of logs with \(CountText.of(plan.chunkBytes, "byte"))")
         try Output.line("collector.sqlite with its registry")

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Collector
-import CollectorStore
 import CommandKit
 import Foundation
+import Registry
 import TelemetryBasics
 import WireModel
 

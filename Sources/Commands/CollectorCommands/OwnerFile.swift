@@ -1,7 +1,8 @@
-import CollectorStore
 import CommandKit
 import Foundation
 import Glibc
+import RecordStore
+import Registry
 import TelemetryBasics
 
 /// A file that only its owner can read (0600). It is complete and synced to disk, or it does not exist.

@@ -1,9 +1,11 @@
 import ArgumentParser
 import CollectorAPI
-import CollectorStore
 import CommandKit
 import Foundation
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 import TelemetryBasics
 import WireModel
 
@@ -76,7 +78,10 @@ struct PurgeCommand: AsyncParsableCommand {
         guard let days = Self.days(olderThan) else {
             throw CommandError(
                 .usage,
-                "--older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to \(SharedRanges.days.upperBound) days."
+                """
+                --older-than is \(olderThan); expected days or weeks such as 14d or 2w, 1 to \
+                \(SharedRanges.days.upperBound) days.
+                """
             )
         }
         return days
@@ -99,7 +104,10 @@ struct PurgeCommand: AsyncParsableCommand {
         }
         for stream in plan.streams {
             try Output.line(
-                "\(stream.stream): \(CountText.of(stream.files, "day")), \(stream.oldest) to \(stream.newest), \(CountText.of(stream.bytes, "byte"))"
+                """
+                \(stream.stream): \(CountText.of(stream.files, "day")), \(stream.oldest) to \(stream.newest), \
+                \(CountText.of(stream.bytes, "byte"))
+                """
             )
         }
         try confirmation.confirm("These records of all organizations will be removed for good")
@@ -136,7 +144,10 @@ struct PurgeCommand: AsyncParsableCommand {
         let found = try await purge.deletion(query)
         guard found.chunks > 0 else { return try Output.line("No logs are older than \(CountText.of(days, "day")).") }
         try Output.line(
-            "logs: \(CountText.of(found.chunks, "chunk")) of \(CountText.of(found.devices, "device")), \(CountText.of(found.lines, "line")), \(CountText.of(found.rawBytes, "byte")) of text"
+            """
+            logs: \(CountText.of(found.chunks, "chunk")) of \(CountText.of(found.devices, "device")), \
+            \(CountText.of(found.lines, "line")), \(CountText.of(found.rawBytes, "byte")) of text
+            """
         )
         try confirmation.confirm("These logs will be deleted for good")
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {

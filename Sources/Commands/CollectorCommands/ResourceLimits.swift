@@ -35,7 +35,10 @@ struct MemoryLimit: Equatable {
         guard bytes < source.leastBytes else { return }
         throw CommandError(
             .failed,
-            "The limit on the \(source.rawValue) is \(bytes >> 20) MiB, and the collector needs \(source.leastBytes >> 20) MiB to start. Raise it."
+            """
+            The limit on the \(source.rawValue) is \(bytes >> 20) MiB, and the collector needs \
+            \(source.leastBytes >> 20) MiB to start. Raise it.
+            """
         )
     }
 
@@ -121,7 +124,10 @@ enum OpenFiles {
         guard limit < least else { return }
         throw CommandError(
             .failed,
-            "The limit on open files is \(limit), and the collector needs \(least) to start. Raise it (ulimit -Hn, LimitNOFILE)."
+            """
+            The limit on open files is \(limit), and the collector needs \(least) to start. Raise it (ulimit -Hn, \
+            LimitNOFILE).
+            """
         )
     }
 

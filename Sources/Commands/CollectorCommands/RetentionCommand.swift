@@ -1,8 +1,10 @@
 import ArgumentParser
 import Collector
-import CollectorStore
+import CollectorAPI
 import CommandKit
 import Foundation
+import RecordStore
+import Registry
 
 struct RetentionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -44,7 +46,9 @@ struct RetentionCommand: AsyncParsableCommand {
                     })
             if let purge = status.purge, purge.state != .done {
                 try Output.line(
-                    "\nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")"
+                    """
+                    \nThe last purge, \(purge.id), \(purge.failure.map { "failed: \($0)" } ?? "has not been done yet.")
+                    """
                 )
             }
             if let waiting = status.waiting {

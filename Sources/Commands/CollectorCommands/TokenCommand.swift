@@ -1,10 +1,11 @@
 import ArgumentParser
 import Collector
 import CollectorAPI
-import CollectorStore
 import CommandKit
 import Foundation
 import Logging
+import RecordStore
+import Registry
 import TelemetryBasics
 
 struct TokenCommand: AsyncParsableCommand {
@@ -52,8 +53,8 @@ struct TokenCommand: AsyncParsableCommand {
 
         @Flag(
             help: """
-                Any number of devices may enroll with it. Whoever finds it can add devices until it expires or is revoked, and can also bring \
-                back a revoked device as a new one.
+                Any number of devices may enroll with it. Whoever finds it can add devices until it expires or is \
+                revoked, and can also bring back a revoked device as a new one.
                 """)
         var unlimited = false
 

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Collector
-import CollectorStore
 import CommandKit
 import Console
 import Foundation
 import Logging
+import Registry
 import TelemetryBasics
 import WireModel
 

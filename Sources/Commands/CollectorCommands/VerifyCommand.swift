@@ -1,9 +1,11 @@
 import ArgumentParser
 import Collector
-import CollectorStore
+import CollectorMaintenance
 import CommandKit
 import Foundation
 import Logging
+import RecordStore
+import Registry
 import TelemetryBasics
 
 struct VerifyCommand: AsyncParsableCommand {
@@ -46,8 +48,11 @@ struct VerifyCommand: AsyncParsableCommand {
                 try Output.line("\(finding.code.rawValue)  \(finding.file)  \(finding.message)")
             }
             try Output.line(
-                "\(CountText.of(report.records, "record")) (\(CountText.of(report.recordBytes, "byte"))) in \(CountText.of(report.chains, "chain")) and \(CountText.of(report.files, "file")); "
-                    + "\(report.rejected) rejected, \(report.lostAtCollector) lost at the collector.")
+                """
+                \(CountText.of(report.records, "record")) (\(CountText.of(report.recordBytes, "byte"))) in \
+                \(CountText.of(report.chains, "chain")) and \(CountText.of(report.files, "file")); \(report.rejected) \
+                rejected, \(report.lostAtCollector) lost at the collector.
+                """)
             if report.chunks > 0 {
                 try Output.line(
                     "\(CountText.of(report.chunks, "chunk")) of logs (\(CountText.of(report.chunkBytes, "byte"))).")
@@ -93,7 +98,10 @@ struct RebuildCommand: AsyncParsableCommand {
         if !report.unreadableFiles.isEmpty {
             throw CommandError(
                 .failed,
-                "Left out because of damage: \(report.unreadableFiles.joined(separator: ", ")). \(CommandError.damageRemedy)"
+                """
+                Left out because of damage: \(report.unreadableFiles.joined(separator: ", ")). \
+                \(CommandError.damageRemedy)
+                """
             )
         }
     }

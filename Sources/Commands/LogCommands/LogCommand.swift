@@ -7,10 +7,12 @@ package struct LogCommand: AsyncParsableCommand {
         commandName: "ws1log",
         abstract: "Shows, fetches and checks the logs of this machine, and those that devices sent to a collector.",
         discussion: """
-            A line has one of four levels: error, warning, information, verbose. A level stands for itself and for all more severe levels. A \
-            time is given as RFC 3339 (2026-11-21T23:51:28Z, 2026-11-21) or as how long ago (90s, 15m, 2h, 3d).
+            A line has one of four levels: error, warning, information, verbose. A level stands for itself and for all \
+            more severe levels. A time is given as RFC 3339 (2026-11-21T23:51:28Z, 2026-11-21) or as how long ago \
+            (90s, 15m, 2h, 3d).
 
-            For the logs of this machine give --data. For those of a device at its collector give --collector URL --device ID --token-file FILE.
+            For the logs of this machine give --data. For those of a device at its collector give --collector URL \
+            --device ID --token-file FILE.
 
             Exit codes: 0 done, 1 failed or damaged, 64 wrong usage, 75 try again later.
             """,

@@ -10,9 +10,10 @@ struct SendCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Makes the running agent upload lines to its collector.",
         discussion: """
-            The agent cuts the lines that are there now into chunks and uploads them. It goes on after a restart of the agent or the collector, \
-            and deletes nothing. If the present network may not carry logs (Wi-Fi only), the agent begins nothing and the exit code is 75; with \
-            --when-allowed it waits for a network that may. With --wait the exit code tells the result.
+            The agent cuts the lines that are there now into chunks and uploads them. It goes on after a restart of \
+            the agent or the collector, and deletes nothing. If the present network may not carry logs (Wi-Fi only), \
+            the agent begins nothing and the exit code is 75; with --when-allowed it waits for a network that may. \
+            With --wait the exit code tells the result.
             """)
 
     @Flag(help: "Show the progress, and end when the collector has everything or never will.")
@@ -101,7 +102,9 @@ struct RunningAgent {
         return try ask(
             request,
             noAgent:
-                "no agent runs in \(directory): start it, or check --data. ws1log fetch copies the lines without an agent"
+                """
+                no agent runs in \(directory): start it, or check --data. ws1log fetch copies the lines without an agent
+                """
         )
     }
 

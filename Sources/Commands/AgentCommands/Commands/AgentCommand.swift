@@ -8,8 +8,9 @@ package struct AgentCommand: AsyncParsableCommand {
         commandName: "ws1agent",
         abstract: "Samples this machine, keeps records on disk, and sends them to a collector, each exactly once.",
         discussion: """
-            Every flag can also be set by an environment variable (WS1_ and the name in capitals, dashes as underscores) or by a key of the \
-            configuration file (the name in camel case). A flag overrides the variable, and the variable overrides the file.
+            Every flag can also be set by an environment variable (WS1_ and the name in capitals, dashes as \
+            underscores) or by a key of the configuration file (the name in camel case). A flag overrides the \
+            variable, and the variable overrides the file.
 
             Exit codes: 0 done, 1 failed, 64 wrong usage or configuration, 75 try again later.
             """,

@@ -82,7 +82,10 @@ struct DeviceAccess {
         guard answer.delivered else {
             throw CommandError(
                 .failed,
-                "the running agent is of an earlier version and cannot wait for the collector: restart it, or leave --wait out. It did what was asked."
+                """
+                the running agent is of an earlier version and cannot wait for the collector: restart it, or leave \
+                --wait out. It did what was asked.
+                """
             )
         }
         return answer

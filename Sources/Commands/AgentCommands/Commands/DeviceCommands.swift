@@ -7,8 +7,8 @@ struct UnlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock", abstract: "Reports that the device was unlocked; the agent sends a beacon at once.",
         discussion: """
-            Needs a running agent. Where logind is there, it tells the agent of unlocks (see the line logind of `ws1agent status`). Elsewhere call this \
-            from a hook of the lock screen or when a session starts.
+            Needs a running agent. Where logind is there, it tells the agent of unlocks (see the line logind of \
+            `ws1agent status`). Elsewhere call this from a hook of the lock screen or when a session starts.
             """)
 
     @OptionGroup var options: DirectoryOptions
@@ -25,8 +25,8 @@ struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user", abstract: "Tells the agent who uses the device; a beacon reports it at once.",
         discussion: """
-            Needs a running agent, which keeps it in memory until it ends. It counts instead of the user of the session that logind tells. The \
-            privacy class user decides what is sent.
+            Needs a running agent, which keeps it in memory until it ends. It counts instead of the user of the \
+            session that logind tells. The privacy class user decides what is sent.
             """)
 
     @Option(help: "The user's email address.")
@@ -93,8 +93,9 @@ struct DoNotDisturbCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dnd", abstract: "Begins or ends do-not-disturb: samples, events and logs pause, beacons go on.",
         discussion: """
-            Needs a running agent, and a profile that allows it. The decision is kept over restarts, and the agent tells the collector. A person may \
-            decide otherwise there: the newest decision holds. status asks the collector who decided, and when.
+            Needs a running agent, and a profile that allows it. The decision is kept over restarts, and the agent \
+            tells the collector. A person may decide otherwise there: the newest decision holds. status asks the \
+            collector who decided, and when.
             """)
 
     @Argument(help: "on, off or status.")
@@ -121,8 +122,8 @@ struct PushTokenCommand: AsyncParsableCommand {
         commandName: "push-token",
         abstract: "Sets the push token with which the collector can wake this device; a beacon carries it at once.",
         discussion: """
-            Needs a running agent. An unchanged token is not sent again. With --wait the command ends when the collector has the token; otherwise \
-            it says what stands in the way, and the exit code is 75.
+            Needs a running agent. An unchanged token is not sent again. With --wait the command ends when the \
+            collector has the token; otherwise it says what stands in the way, and the exit code is 75.
             """)
 
     @Argument(help: "The token, up to 4096 bytes.")
@@ -171,8 +172,8 @@ struct ConsentCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "consent", abstract: "Records the decision of the device's user on being sampled.",
         discussion: """
-            pending: events and samples wait on the device. granted: they are sent. denied: waiting ones are dropped and counted, and new ones are \
-            counted but not recorded. Needs a running agent, which remembers the decision.
+            pending: events and samples wait on the device. granted: they are sent. denied: waiting ones are dropped \
+            and counted, and new ones are counted but not recorded. Needs a running agent, which remembers the decision.
             """)
 
     @Argument(help: "granted, pending or denied.")
@@ -193,9 +194,9 @@ struct ResetCredentialsCommand: AsyncParsableCommand {
         commandName: "reset-credentials",
         abstract: "Gets this device new credentials without unenrolling it.",
         discussion: """
-            The device enrolls again as the same device, with its enrollment token. Waiting records stay, and the former credentials end when the new \
-            ones are used. If the collector cannot be reached or refuses, the present credentials stay in use. Needs a running agent with an \
-            enrollment token that is still good.
+            The device enrolls again as the same device, with its enrollment token. Waiting records stay, and the \
+            former credentials end when the new ones are used. If the collector cannot be reached or refuses, the \
+            present credentials stay in use. Needs a running agent with an enrollment token that is still good.
             """)
 
     @OptionGroup var options: DirectoryOptions
@@ -214,9 +215,10 @@ struct UnenrollCommand: AsyncParsableCommand {
         commandName: "unenroll",
         abstract: "Ends this device's enrollment: sends a last beacon, then records and sends nothing more.",
         discussion: """
-            Waiting records are dropped and counted as unenrolled. Profile and credential are erased. With --wipe, records and logs are erased \
-            first, and the credential stays until the collector has the last beacon, for 24 hours at most. Needs a running agent. After a crash, the \
-            agent's next start goes on. A new enrollment token enrolls the device again.
+            Waiting records are dropped and counted as unenrolled. Profile and credential are erased. With --wipe, \
+            records and logs are erased first, and the credential stays until the collector has the last beacon, for \
+            24 hours at most. Needs a running agent. After a crash, the agent's next start goes on. A new enrollment \
+            token enrolls the device again.
             """)
 
     @Flag(help: "First erase records, logs and profile.")
@@ -255,7 +257,10 @@ struct WipeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wipe", abstract: "Clears this device's data: records and logs; waiting records count as wiped.",
         discussion:
-            "Identity and profile stay, and recording goes on in a new epoch. `unenroll --wipe` ends the enrollment too. Needs a running agent. After a crash, the agent's next start completes the wipe."
+            """
+            Identity and profile stay, and recording goes on in a new epoch. `unenroll --wipe` ends the enrollment \
+            too. Needs a running agent. After a crash, the agent's next start completes the wipe.
+            """
     )
 
     @Option(help: "The reason, for the log.")

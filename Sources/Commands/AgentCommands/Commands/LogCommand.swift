@@ -12,13 +12,14 @@ struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log", abstract: "Logs a line, or each line of standard input, and waits until it is in the file.",
         discussion: """
-            A running agent writes the line. If no agent runs, the command writes into the log of the data directory, and makes the log if there is \
-            none. Without MESSAGE, it logs each line of standard input as it arrives: \
+            A running agent writes the line. If no agent runs, the command writes into the log of the data directory, \
+            and makes the log if there is none. Without MESSAGE, it logs each line of standard input as it arrives: \
             some-program 2>&1 | ws1agent log information --category some-program
 
-            The level in force may filter a line out. The command then says so on standard error and in the output of --json, and does not fail. A \
-            line longer than 65,536 bytes ends in …[+N], where N is the number of bytes left out. Bytes that are not UTF-8 are replaced. \
-            Carriage returns at a line's end and byte order marks at its beginning, as other systems write them, are left out.
+            The level in force may filter a line out. The command then says so on standard error and in the output of \
+            --json, and does not fail. A line longer than 65,536 bytes ends in …[+N], where N is the number of bytes \
+            left out. Bytes that are not UTF-8 are replaced. Carriage returns at a line's end and byte order marks at \
+            its beginning, as other systems write them, are left out.
             """)
 
     @Argument(help: "error, warning, information (info) or verbose (debug).")
@@ -212,7 +213,10 @@ final class LogHandover {
         let written = (total?.written ?? 0) + (total?.ring ?? 0)
         throw CommandError(
             delivery.isTransient ? .tryAgain : .failed,
-            "\(CountText.of(written, "line")) logged, \(delivery.lost) could not be: \(delivery.reason ?? "no reason is known")"
+            """
+            \(CountText.of(written, "line")) logged, \(delivery.lost) could not be: \
+            \(delivery.reason ?? "no reason is known")
+            """
         )
     }
 
@@ -231,7 +235,10 @@ final class LogHandover {
             let logs = try OfflineLogs(access.configuration, application: application)
             if isNew {
                 StandardError.line(
-                    "ws1agent: no agent runs in \(access.configuration.directory), and there was no log: \(store) was made"
+                    """
+                    ws1agent: no agent runs in \(access.configuration.directory), and there was no log: \(store) was \
+                    made
+                    """
                 )
             }
             offline = logs

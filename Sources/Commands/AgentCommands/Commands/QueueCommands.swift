@@ -83,7 +83,10 @@ struct QueueRepairCommand: AsyncParsableCommand {
         guard !repair.findings.isEmpty else { return try Output.line("nothing is wrong; nothing was changed") }
         try Output.line(
             (repair.findings + [
-                "\(CountText.of(repair.salvaged, "record")) saved, \(repair.lost) lost; the damaged file is kept in \(repair.file ?? "?")"
+                """
+                \(CountText.of(repair.salvaged, "record")) saved, \(repair.lost) lost; the damaged file is kept in \
+                \(repair.file ?? "?")
+                """
             ])
             .joined(separator: "\n"))
     }
@@ -118,9 +121,9 @@ struct QueueRetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Queues quarantined records again, so that they are sent.",
         discussion: """
-            Each record gets a new number at the end of its stream. The old number stays counted as quarantined. Only records that the collector \
-            does not have are sent; `queue inspect` shows what is known of each. Exits 75 if it is not known yet whether the collector has one of \
-            them, and 1 if that cannot be found out any more.
+            Each record gets a new number at the end of its stream. The old number stays counted as quarantined. Only \
+            records that the collector does not have are sent; `queue inspect` shows what is known of each. Exits 75 \
+            if it is not known yet whether the collector has one of them, and 1 if that cannot be found out any more.
             """)
 
     @Argument(help: "The numbers after # in `queue inspect` (default: all quarantined records).")
@@ -163,7 +166,10 @@ struct QueueRebindCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebind", abstract: "Frees the queue from the collector, organization and device it belongs to.",
         discussion:
-            "Use it after the device was given another collector. Without it, the waiting records stay on the device. The next contact binds the queue anew."
+            """
+            Use it after the device was given another collector. Without it, the waiting records stay on the device. \
+            The next contact binds the queue anew.
+            """
     )
 
     @Flag(help: "Send the waiting records to the new collector.")
@@ -200,7 +206,10 @@ enum QueueText {
         var lines = ["epoch        \(queue.epoch) in \(queue.directory)"]
         if let collector = queue.collector {
             lines.append(
-                "bound to     device \(queue.device ?? "?") of organization \(queue.organization ?? "?") at collector \(collector)"
+                """
+                bound to     device \(queue.device ?? "?") of organization \(queue.organization ?? "?") at collector \
+                \(collector)
+                """
             )
         } else {
             lines.append("bound to     nobody yet")
@@ -208,8 +217,10 @@ enum QueueText {
         if let divergence = queue.divergence { lines.append("diverged     \(divergence)") }
         for stream in queue.streams {
             lines.append(
-                "\(padded(stream.stream))\(stream.waiting) waiting (\(CountText.of(stream.waitingBytes, "byte"))), \(stream.markNumber) of "
-                    + "\(stream.lastNumber) acknowledged, \(stream.apart) apart"
+                """
+                \(padded(stream.stream))\(stream.waiting) waiting (\(CountText.of(stream.waitingBytes, "byte"))), \
+                \(stream.markNumber) of \(stream.lastNumber) acknowledged, \(stream.apart) apart
+                """
             )
             for gap in stream.gaps { lines.append("  gap        \(gap.first) to \(gap.last): \(gap.reason)") }
         }
@@ -221,7 +232,10 @@ enum QueueText {
         for record in queue.quarantine {
             let fate = record.fate.map { ", \(words(ofFate: $0))" } ?? ""
             lines.append(
-                "quarantined  #\(record.id) \(record.stream) \(record.number): \(record.reason), \(CountText.of(record.bytes, "byte"))\(fate)"
+                """
+                quarantined  #\(record.id) \(record.stream) \(record.number): \(record.reason), \
+                \(CountText.of(record.bytes, "byte"))\(fate)
+                """
             )
         }
         for file in queue.files { lines.append("file         \(file.name), \(CountText.of(file.bytes, "byte"))") }

@@ -8,9 +8,10 @@ struct EventCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "event", abstract: "Records an event, and waits until it is synced to disk.",
         discussion: """
-            A running agent records the event. If no agent runs, the event waits in the data directory for the next run. The output says when the \
-            event will be sent: the event hold is two hours unless --event-hold or the profile sets another. Put -- before a value that begins with \
-            a dash, at the end: ws1agent event temperature --type double -- -3.5
+            A running agent records the event. If no agent runs, the event waits in the data directory for the next \
+            run. The output says when the event will be sent: the event hold is two hours unless --event-hold or the \
+            profile sets another. Put -- before a value that begins with a dash, at the end: ws1agent event \
+            temperature --type double -- -3.5
             """)
 
     @Argument(help: "The event's name, 1 to 256 bytes.")
@@ -62,9 +63,9 @@ struct BeaconCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "beacon", abstract: "Records a status beacon, and waits until it is synced to disk.",
         discussion: """
-            A running agent sends the beacon at once. If no agent runs, the beacon waits in the data directory for the next run. With --wait the \
-            command needs a running agent and ends when the collector has stored the beacon; otherwise it says what stands in the way, and the exit \
-            code is 75.
+            A running agent sends the beacon at once. If no agent runs, the beacon waits in the data directory for the \
+            next run. With --wait the command needs a running agent and ends when the collector has stored the beacon; \
+            otherwise it says what stands in the way, and the exit code is 75.
             """)
 
     @OptionGroup var delivery: DeliveryOptions

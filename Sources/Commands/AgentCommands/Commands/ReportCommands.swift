@@ -82,7 +82,9 @@ struct ValidateCommand: AsyncParsableCommand {
         for warning in options.warnings(settings) { StandardError.line("ws1agent: warning: \(warning)") }
         for remark in settings.remarks { StandardError.line("ws1agent: \(remark)") }
         try Output.line(
-            "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)"
+            """
+            the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)
+            """
         )
     }
 }
@@ -91,7 +93,10 @@ struct ProfileCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "profile", abstract: "Shows the settings in force and where each comes from.",
         discussion:
-            "Precedence: default < configuration (file, environment, flag) < profile < call. A setting that can only restrict is in force if any of them sets it."
+            """
+            Precedence: default < configuration (file, environment, flag) < profile < call. A setting that can only \
+            restrict is in force if any of them sets it.
+            """
     )
 
     @Flag(help: "Ask the collector now for a new profile, and apply it. Needs a running agent.")
@@ -102,7 +107,10 @@ struct ProfileCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Print one value of the custom payload: a member of a JSON object, with dots for members of members, or the value in a line `key = value`.",
+            """
+            Print one value of the custom payload: a member of a JSON object, with dots for members of members, or the \
+            value in a line `key = value`.
+            """,
             valueName: "key"))
     var payloadKey: String?
 

@@ -14,9 +14,9 @@ struct RunCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Samples and sends until SIGTERM or SIGINT, then stops in order.",
         discussion: """
-            Before it ends, it sends due records for up to five seconds. The others wait on disk for the next start. SIGHUP makes it read the \
-            configuration again. It applies the settings that can change at run time, and logs which ones need a restart. An invalid configuration \
-            changes nothing.
+            Before it ends, it sends due records for up to five seconds. The others wait on disk for the next start. \
+            SIGHUP makes it read the configuration again. It applies the settings that can change at run time, and \
+            logs which ones need a restart. An invalid configuration changes nothing.
             """)
 
     @OptionGroup var options: RunOptions
@@ -59,7 +59,8 @@ struct RunCommand: ServiceCommand {
             configuration: .init(
                 services: [
                     .init(
-                        service: service, successTerminationBehavior: .gracefullyShutdownGroup, serviceName: "ws1agent"),
+                        service: service, successTerminationBehavior: .gracefullyShutdownGroup,
+                        serviceName: "ws1agent"),
                     .init(service: FootprintService(), successTerminationBehavior: .ignore, serviceName: "footprint"),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
@@ -193,9 +194,9 @@ struct EndedCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ended", abstract: "For a service manager: notes how the agent ended, for the crash log.",
         discussion: """
-            Reads EXIT_CODE (exited, killed or dumped), EXIT_STATUS (a number, or a signal's name) and SERVICE_RESULT, as systemd sets them for \
-            ExecStopPost, and notes them in the agent's log. The agent's next start reports them with the crash. After an orderly end there is nothing \
-            to note.
+            Reads EXIT_CODE (exited, killed or dumped), EXIT_STATUS (a number, or a signal's name) and SERVICE_RESULT, \
+            as systemd sets them for ExecStopPost, and notes them in the agent's log. The agent's next start reports \
+            them with the crash. After an orderly end there is nothing to note.
             """)
 
     @OptionGroup var options: DirectoryOptions

@@ -31,8 +31,10 @@ extension RunOptions {
         var warnings = DirectoryExposure.of(directory: directory).map { $0.message(directory) }
         if given["enrollment-token"] != nil {
             warnings.append(
-                "--enrollment-token shows the token to every user of this machine, in the list of processes: put it into a file that only the "
-                    + "agent reads and give --enrollment-token-file, or set WS1_ENROLLMENT_TOKEN")
+                """
+                --enrollment-token shows the token to every user of this machine, in the list of processes: put it \
+                into a file that only the agent reads and give --enrollment-token-file, or set WS1_ENROLLMENT_TOKEN
+                """)
         }
         return warnings
     }

@@ -64,7 +64,9 @@ struct StatusText {
             if let seconds = status.offlineTimeExceeded {
                 line(
                     "offline",
-                    "the collector is out of reach for \(DurationText.of(seconds: Double(seconds))), longer than allowed"
+                    """
+                    the collector is out of reach for \(DurationText.of(seconds: Double(seconds))), longer than allowed
+                    """
                 )
             }
             line("last success", moment(collector.lastSuccess))
@@ -106,14 +108,20 @@ struct StatusText {
         if let divergence = status.divergence {
             line(
                 "diverged",
-                "\(divergence.reason) in stream \(divergence.stream), noticed \(moment(divergence.time)); the agent settles it with the collector, then sends on in a new epoch"
+                """
+                \(divergence.reason) in stream \(divergence.stream), noticed \(moment(divergence.time)); the agent \
+                settles it with the collector, then sends on in a new epoch
+                """
             )
         }
         for reason in status.holding { line("holding", reason) }
         if status.quarantined > 0 {
             line(
                 "quarantined",
-                "\(CountText.of(status.quarantined, "quarantined record")): `ws1agent queue inspect` shows them, `queue retry` sends them again"
+                """
+                \(CountText.of(status.quarantined, "quarantined record")): `ws1agent queue inspect` shows them, `queue \
+                retry` sends them again
+                """
             )
         }
         for salvage in status.salvages ?? [] {

@@ -72,7 +72,10 @@ extension AgentSettings {
             value: "url", fallback: "that of the environment", example: "http://proxy.example:3128"),
         Setting(
             "notice-hook", \.noticeHook, .text("an absolute path", pattern: "^/"),
-            "A program to run on each notice of the device, without a shell; it reads the notice as JSON on standard input",
+            """
+            A program to run on each notice of the device, without a shell; it reads the notice as JSON on standard \
+            input
+            """,
             value: "file", fallback: "none", example: "/usr/local/bin/on-notice"),
         Setting(
             "allow-plaintext", \.configuration.allowsPlaintext, .flag,

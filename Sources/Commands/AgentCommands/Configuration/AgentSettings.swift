@@ -126,7 +126,10 @@ struct AgentSettings: ProgramSettings {
         if let other = layers[\.configuration.collectorURL] {
             throw CommandError(
                 .usage,
-                "\(given.origin) and \(other.origin) are both given: the enrollment file or URL has the address. Give only one of them"
+                """
+                \(given.origin) and \(other.origin) are both given: the enrollment file or URL has the address. Give \
+                only one of them
+                """
             )
         }
         do throws(DataSamplerError) {
@@ -155,7 +158,10 @@ struct AgentSettings: ProgramSettings {
         func checked(_ text: String?, _ place: String) -> String? {
             guard let text, !EnrollmentFile.isToken(text) else { return text }
             missing =
-                "\(place) is no enrollment token: one has at most \(EnrollmentFile.maximumTokenBytes) visible ASCII characters"
+                """
+                \(place) is no enrollment token: one has at most \(EnrollmentFile.maximumTokenBytes) visible ASCII \
+                characters
+                """
             return nil
         }
         guard let given = layers[\.enrollmentTokenFile], let path = enrollmentTokenFile else {
@@ -168,7 +174,10 @@ struct AgentSettings: ProgramSettings {
             let line = String(decoding: PlainText.normalized(content), as: UTF8.self).split(separator: "\n").first
         else {
             missing =
-                "\(given.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 bytes"
+                """
+                \(given.origin): no enrollment token in \(path): it must be readable and hold one line of at most 4096 \
+                bytes
+                """
             return nil
         }
         return checked(line.trimmingSpaces, "\(given.origin): the first line of \(path)")

@@ -33,8 +33,10 @@ enum ConfigurationFile {
         if let repeated = RepeatedKey.first(in: text) {
             throw CommandError(
                 .usage,
-                "the configuration file \(path) gives '\(repeated.key)' twice, the second time in line \(repeated.line): "
-                    + "give it once")
+                """
+                the configuration file \(path) gives '\(repeated.key)' twice, the second time in line \
+                \(repeated.line): give it once
+                """)
         }
         let known = AgentSettings.fileKeys
         if let key = object.keys.sorted().first(where: { !known.contains($0) }) {

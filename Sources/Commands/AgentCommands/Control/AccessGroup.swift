@@ -17,8 +17,10 @@ struct AccessGroup: Equatable, Sendable {
         guard geteuid() == 0 || Self.own.contains(id) else {
             throw CommandError(
                 .usage,
-                "\(given.origin): the agent's user \(AccessDenial.userName(geteuid())) is not in group \(name). Add the user, in a systemd unit "
-                    + "with SupplementaryGroups=\(name)")
+                """
+                \(given.origin): the agent's user \(AccessDenial.userName(geteuid())) is not in group \(name). Add the \
+                user, in a systemd unit with SupplementaryGroups=\(name)
+                """)
         }
     }
 

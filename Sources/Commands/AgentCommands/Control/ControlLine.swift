@@ -43,7 +43,10 @@ struct ControlLine: Decodable {
         }
         if let unknown = names.subtracting(members).subtracting([kind, "application"]).min() {
             throw LineError(
-                "the member '\(unknown.prefix(64))' is not one of \(kind): \(members.sorted().joined(separator: ", ")), application"
+                """
+                the member '\(unknown.prefix(64))' is not one of \(kind): \(members.sorted().joined(separator: ", ")), \
+                application
+                """
             )
         }
         application = try container.decodeIfPresent(String.self, forKey: .named("application"))

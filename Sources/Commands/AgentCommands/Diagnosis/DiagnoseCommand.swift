@@ -12,9 +12,10 @@ struct DiagnoseCommand: AsyncParsableCommand {
         commandName: "diagnose",
         abstract: "Writes one archive for support: status, settings, queue, balance and the newest lines of the log.",
         discussion: """
-            Works also when the agent does not run. What cannot be read is named in the archive, and the rest is there. Credentials, tokens, the \\
-            custom payload, and what the scrub rules of profile and configuration name are replaced by [scrubbed]. No record's content is in it. \\
-            Needs the right to read the data directory, so run it as root or as the agent's user. Look into the archive before you hand it on.
+            Works also when the agent does not run. What cannot be read is named in the archive, and the rest is \
+            there. Credentials, tokens, the custom payload, and what the scrub rules of profile and configuration name \
+            are replaced by [scrubbed]. No record's content is in it. Needs the right to read the data directory, so \
+            run it as root or as the agent's user. Look into the archive before you hand it on.
             """)
 
     @Option(help: ArgumentHelp("The archive, .tar.gz; it must not exist.", valueName: "file"))
@@ -46,7 +47,10 @@ struct DiagnoseCommand: AsyncParsableCommand {
         do throws(DataSamplerError) { scrubber = try DiagnosisScrubber(configuration) } catch {
             throw CommandError(
                 .failed,
-                "\(error.message). Without it the archive could show secrets, so none is written: run this as root or as the agent's user",
+                """
+                \(error.message). Without it the archive could show secrets, so none is written: run this as root or \
+                as the agent's user
+                """,
                 cause: error)
         }
         var report = DiagnosisReport(scrubber: scrubber, wallTime: SystemClock.wallMicroseconds())

@@ -1,7 +1,7 @@
 import ArgumentParser
-import CollectorStore
 import CommandKit
 import Foundation
+import Registry
 import WireModel
 
 /// The flags of `serve` and `validate`.
@@ -30,8 +30,10 @@ extension SettingFlags {
     /// Warns about secrets among the arguments.
     var warnings: [String] {
         Flags.flags.filter { $0.isSecret && given[$0.name] != nil }.map { setting in
-            "\(setting.flag) shows a secret to every user of this machine, in the list of processes: set "
-                + "\(setting.variable), or write \(setting.name) into the configuration file that only the collector reads"
+            """
+            \(setting.flag) shows a secret to every user of this machine, in the list of processes: set \
+            \(setting.variable), or write \(setting.name) into the configuration file that only the collector reads
+            """
         }
     }
 

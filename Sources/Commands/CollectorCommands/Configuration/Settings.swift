@@ -1,10 +1,11 @@
 import Collector
 import CollectorAPI
-import CollectorStore
 import CommandKit
 import Foundation
 import HTTPConnection
 import Logging
+import RecordStore
+import Registry
 import WireModel
 
 /// The collector's settings, merged from flags, environment and file, and checked.
@@ -55,7 +56,10 @@ struct Settings: ProgramSettings, Equatable {
         [
             Setting(
                 "data", \.data, .text,
-                "Directory for everything the collector keeps, in a cluster only its own tokens and keys; created if missing",
+                """
+                Directory for everything the collector keeps, in a cluster only its own tokens and keys; created if \
+                missing
+                """,
                 value: "dir", example: "/var/lib/ws1collector"),
             Setting(
                 "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
@@ -63,8 +67,8 @@ struct Settings: ProgramSettings, Equatable {
             Setting(
                 "listen", \.listen, .address,
                 """
-                The address to listen on; port 0 lets the system choose. An address that other machines can reach needs \
-                a certificate, or allow-plaintext behind a proxy that ends TLS
+                The address to listen on; port 0 lets the system choose. An address that other machines can reach \
+                needs a certificate, or allow-plaintext behind a proxy that ends TLS
                 """,
                 value: "host:port"),
             Setting(
@@ -83,7 +87,10 @@ struct Settings: ProgramSettings, Equatable {
                 fallback: "optional with an authority, else off", example: "optional"),
             Setting(
                 "device-ca-certificate", \.deviceCACertificate, .text,
-                "PEM file with the authority that issues devices' certificates, and its parents; `device-ca create` makes one",
+                """
+                PEM file with the authority that issues devices' certificates, and its parents; `device-ca create` \
+                makes one
+                """,
                 value: "file", example: "/var/lib/ws1collector/device-ca.pem"),
             Setting(
                 "device-ca-key", \.deviceCAKey, .text, "PEM file with that authority's private key", value: "file",
@@ -117,11 +124,17 @@ struct Settings: ProgramSettings, Equatable {
                 value: "count", fallback: "half, and no limit for addresses of this machine", example: "1024"),
             Setting(
                 "device-requests-per-second", \.deviceRequestsPerSecond, .integer(counts),
-                "Requests per second of one device on average, bursts twice as many; more are answered 429. Collectors of a cluster share it",
+                """
+                Requests per second of one device on average, bursts twice as many; more are answered 429. Collectors \
+                of a cluster share it
+                """,
                 value: "count"),
             Setting(
                 "record-device-bytes", \.recordQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
-                "Bytes of records that one device may store in a day (UTC); then it is answered 429 and keeps further ones",
+                """
+                Bytes of records that one device may store in a day (UTC); then it is answered 429 and keeps further \
+                ones
+                """,
                 value: "bytes", reload: .atOnce),
             Setting(
                 "record-organization-bytes", \.recordQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
@@ -178,7 +191,10 @@ struct Settings: ProgramSettings, Equatable {
                 "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),
             Setting(
                 "notice-webhook", \.noticeWebhook, .webhook,
-                "Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the file",
+                """
+                Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the \
+                file
+                """,
                 value: "url", example: "https://hooks.example/notices", isSecret: true),
             Setting(
                 "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
@@ -197,19 +213,24 @@ struct Settings: ProgramSettings, Equatable {
         guard tls != nil || allowPlaintext || listen.isLoopback else {
             throw CommandError(
                 .usage,
-                "\(listen) can be reached from other machines, and without TLS anybody on the network path can read credentials and data. "
-                    + "Give --tls-certificate and --tls-key, listen on 127.0.0.1, or give --allow-plaintext (behind a proxy that ends TLS)."
+                """
+                \(listen) can be reached from other machines, and without TLS anybody on the network path can read \
+                credentials and data. Give --tls-certificate and --tls-key, listen on 127.0.0.1, or give \
+                --allow-plaintext (behind a proxy that ends TLS).
+                """
             )
-        }
-        if let noticeWebhook, !allowPlaintext, !noticeWebhook.isConfidential {
-            throw layers.refusal(
-                \.noticeWebhook,
-                "it is an http:// address of another machine, and anybody on the network path could read the notices. Give an https:// "
-                    + "address, or --allow-plaintext")
         }
         if let noticeWebhook {
             do throws(ConnectionSettingsError) { webhookProxy = try proxies.proxy(for: noticeWebhook.server) } catch {
                 throw CommandError(.usage, error.message, cause: error)
+            }
+            guard allowPlaintext || noticeWebhook.isConfidential(through: webhookProxy) else {
+                throw layers.refusal(
+                    \.noticeWebhook,
+                    """
+                    it is an http:// address that another machine or its proxy answers, and anybody on the network \
+                    path could read the notices. Give an https:// address, or --allow-plaintext
+                    """)
             }
         }
     }
@@ -241,7 +262,10 @@ struct Settings: ProgramSettings, Equatable {
             guard deviceCertificates == .off || tlsCertificate != nil else {
                 throw layers.refusal(
                     \.deviceCACertificate,
-                    "clients present certificates only if the collector itself ends TLS. Give --tls-certificate and --tls-key too"
+                    """
+                    clients present certificates only if the collector itself ends TLS. Give --tls-certificate and \
+                    --tls-key too
+                    """
                 )
             }
         }

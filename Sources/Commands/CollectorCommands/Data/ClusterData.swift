@@ -1,11 +1,13 @@
 import ClusterRegistry
 import ClusterStore
-import CollectorStore
 import CommandKit
 import Foundation
+import LogArchive
 import Logging
 import ObjectStorage
 import PostgreSQL
+import RecordStore
+import Registry
 import Synchronization
 
 /// The servers of a cluster. Safe to use from any task.

@@ -1,6 +1,8 @@
-import CollectorStore
 import CommandKit
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 
 /// The data of a collector that a command works on, in a directory or in a cluster's servers.
 ///

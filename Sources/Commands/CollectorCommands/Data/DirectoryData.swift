@@ -1,7 +1,10 @@
-import CollectorStore
 import CommandKit
 import Foundation
+import LogArchive
 import Logging
+import RecordStore
+import Registry
+import SQLiteRecordStore
 
 /// The data directory of one collector.
 struct DirectoryData: CollectorData {

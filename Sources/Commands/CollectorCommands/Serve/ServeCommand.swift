@@ -1,9 +1,11 @@
 import ArgumentParser
 import Collector
-import CollectorStore
 import CommandKit
 import Foundation
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 import ServiceLifecycle
 import TelemetryBasics
 import UnixSignals
@@ -21,7 +23,8 @@ struct ServeCommand: ServiceCommand {
 
             Examples:
               ws1collector serve --data /var/lib/ws1collector
-              ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem --tls-key key.pem
+              ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem \
+            --tls-key key.pem
               ws1collector serve --store cluster --config /etc/ws1collector.yaml
             """)
 

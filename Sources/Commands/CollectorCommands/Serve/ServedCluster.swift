@@ -1,9 +1,13 @@
 import ClusterRegistry
 import ClusterStore
 import Collector
-import CollectorStore
+import CollectorMaintenance
+import CollectorTunables
 import Foundation
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 import ServiceLifecycle
 import Synchronization
 import WireModel
@@ -30,7 +34,7 @@ struct ServedCluster: ServedData {
     var collectors: @Sendable () -> Int { { [presence] in presence.count } }
 
     /// How often what devices caused becomes notices.
-    private static let flushInterval = Housekeeping.interval
+    private static let flushInterval = Tunables.Housekeeping.interval
     /// How often logs that nobody refers to are looked for in the bucket.
     private static let cleanUpInterval = Duration.seconds(86_400)
 

@@ -1,7 +1,10 @@
 import Collector
-import CollectorStore
+import CollectorMaintenance
 import Foundation
+import LogArchive
 import Logging
+import RecordStore
+import Registry
 import ServiceLifecycle
 import Synchronization
 import TelemetryBasics

@@ -1,7 +1,11 @@
 import Collector
-import CollectorStore
+import CollectorMaintenance
 import Foundation
+import LogArchive
 import Logging
+import RecordStore
+import Registry
+import SQLiteRecordStore
 import ServiceLifecycle
 
 /// A data directory that this collector holds alone.

@@ -1,11 +1,12 @@
 import AsyncHTTPClient
 import Collector
-import CollectorStore
+import CollectorAPI
 import Foundation
 import HTTPConnection
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Registry
 import TelemetryBasics
 import WireModel
 
@@ -89,7 +90,10 @@ struct Webhook: Equatable, Sendable {
     }
 
     /// Whether nobody on the network path can read the notices.
-    var isConfidential: Bool { server.scheme == .https || server.isLoopback }
+    /// - Parameter proxy: on the way; a proxy on this machine may forward to anywhere.
+    func isConfidential(through proxy: EndpointURL?) -> Bool {
+        server.scheme == .https || server.isLoopback && proxy?.isLoopback != false
+    }
 
     /// The part of the address that may be shown.
     var host: String { server.host }

@@ -167,9 +167,9 @@ extension SettingType {
         SettingType(
             .entries(known: known, type.form),
             text: { value in
-                value.isEmpty
-                    ? "none"
-                    : "{ \(value.sorted { $0.key < $1.key }.map { "\($0.key): \(type.text($0.value))" }.joined(separator: ", ")) }"
+                guard !value.isEmpty else { return "none" }
+                let entries = value.sorted { $0.key < $1.key }.map { "\($0.key): \(type.text($0.value))" }
+                return "{ \(entries.joined(separator: ", ")) }"
             }
         ) { given throws(CommandError) in
             var value: Value = [:]

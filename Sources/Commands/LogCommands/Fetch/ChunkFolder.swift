@@ -36,8 +36,10 @@ struct ChunkFolder: Sendable {
         guard let first = others.first else { return }
         throw CommandError(
             .failed,
-            "\(AbsolutePath.of(path)) holds other files (\(others.count), such as \(first.escapingControlCharacters)): give --output DIR with an "
-                + "empty or new directory, or --force to write there anyway")
+            """
+            \(AbsolutePath.of(path)) holds other files (\(others.count), such as \(first.escapingControlCharacters)): \
+            give --output DIR with an empty or new directory, or --force to write there anyway
+            """)
     }
 
     /// - Throws: if the request is not the one of the interrupted fetch here.

@@ -12,12 +12,13 @@ struct FetchCommand: PlacedCommand {
         commandName: "fetch",
         abstract: "Copies lines from the store or a collector, byte for byte, in the order of the disk.",
         discussion: """
-            With --chunks it writes files of at most 5,000,000 bytes of text, cut at line ends, and manifest.json with their names, sizes and \
-            SHA-256. In order (cat NAMES) they are exactly the selected lines. Without lines there is only the manifest. The same command \
-            resumes an interrupted fetch. Without --chunks it writes one file, or to standard output.
+            With --chunks it writes files of at most 5,000,000 bytes of text, cut at line ends, and manifest.json with \
+            their names, sizes and SHA-256. In order (cat NAMES) they are exactly the selected lines. Without lines \
+            there is only the manifest. The same command resumes an interrupted fetch. Without --chunks it writes one \
+            file, or to standard output.
 
-            From a collector it fetches each line that was sent once, application by application and device by device, in the order in which the lines \
-            were written. It compares them with the digests that the device gave.
+            From a collector it fetches each line that was sent once, application by application and device by device, \
+            in the order in which the lines were written. It compares them with the digests that the device gave.
 
             It deletes nothing.
             """)
@@ -27,8 +28,10 @@ struct FetchCommand: PlacedCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --chunks an empty directory, or one with an interrupted fetch. It is created if missing; by default the current one. "
-                + "Without --chunks a file; by default standard output.",
+            """
+            With --chunks an empty directory, or one with an interrupted fetch. It is created if missing; by default \
+            the current one. Without --chunks a file; by default standard output.
+            """,
             valueName: "path"))
     var output: String?
 

@@ -48,8 +48,11 @@ extension FetchManifest {
         if isJSON { return try Output.json(self) }
         let (bytes, raw) = chunks.reduce((0, 0)) { ($0.0 + $1.bytes, $0.1 + $1.rawBytes) }
         try Output.line(
-            "\(CountText.of(chunks.count, "chunk"))\(resumed == 0 ? "" : ", \(resumed) of them there already"), "
-                + "\(ByteText.of(bytes))\(isCompressed ? " (\(ByteText.of(raw)) of text)" : "") in \(AbsolutePath.of(folder.path))"
+            """
+            \(CountText.of(chunks.count, "chunk"))\(resumed == 0 ? "" : ", \(resumed) of them there already"), \
+            \(ByteText.of(bytes))\(isCompressed ? " (\(ByteText.of(raw)) of text)" : "") in \
+            \(AbsolutePath.of(folder.path))
+            """
         )
     }
 }

@@ -50,7 +50,9 @@ final class RemoteFetch {
             let formless = chunks.count { $0.numbers == nil }
             if formless > 0 {
                 StandardError.warn(
-                    "without a valid line of a log: \(CountText.of(formless, "chunk")); the collector does not show them"
+                    """
+                    without a valid line of a log: \(CountText.of(formless, "chunk")); the collector does not show them
+                    """
                 )
             }
             head = RemoteFetchHead(
@@ -58,7 +60,10 @@ final class RemoteFetch {
             if let crowd = head.sections.first(where: { $0.ids.count > CollectorClient.idsPerRequest }) {
                 throw CommandError(
                     .failed,
-                    "lines \(crowd.first) to \(crowd.last) lie in \(crowd.ids.count) chunks that overlap: give --since or --until"
+                    """
+                    lines \(crowd.first) to \(crowd.last) lie in \(crowd.ids.count) chunks that overlap: give --since \
+                    or --until
+                    """
                 )
             }
         }
@@ -199,7 +204,10 @@ final class RemoteFetch {
     private func changed(_ section: RemoteSection) -> CommandError {
         CommandError(
             .failed,
-            "lines \(section.first) to \(section.last) have changed at the collector since the interrupted fetch: give --force to begin again"
+            """
+            lines \(section.first) to \(section.last) have changed at the collector since the interrupted fetch: give \
+            --force to begin again
+            """
         )
     }
 

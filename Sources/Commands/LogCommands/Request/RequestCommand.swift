@@ -9,18 +9,19 @@ struct RequestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "request", abstract: "Asks a device, through its collector, to send logs.",
         discussion: """
-            The device learns of the request with the next answer of its collector. It selects the lines itself, and sends them when its rules for \
-            the network allow it. A device with nothing to send asks at its beacon interval, at least every 15 min; standard error says when it \
-            is expected. The id of the request is printed at once. --mode snapshot asks for the lines that are there; capture for lines that are \
-            logged from then on, for --seconds, at the given level.
+            The device learns of the request with the next answer of its collector. It selects the lines itself, and \
+            sends them when its rules for the network allow it. A device with nothing to send asks at its beacon \
+            interval, at least every 15 min; standard error says when it is expected. The id of the request is printed \
+            at once. --mode snapshot asks for the lines that are there; capture for lines that are logged from then \
+            on, for --seconds, at the given level.
 
-            Without --device, --app asks the devices of that application, and --organization those of an organization: the collector works \
-            the request off as a job, after a confirmation. `GET /api/v1/device-jobs/ID` and the console show how far it is; `fetch --app` gets \
-            what came.
+            Without --device, --app asks the devices of that application, and --organization those of an organization: \
+            the collector works the request off as a job, after a confirmation. `GET /api/v1/device-jobs/ID` and the \
+            console show how far it is; `fetch --app` gets what came.
 
-            --wait waits until the request has ended; the exit code is 0 if it is done, 1 if it failed or expired, 75 if --wait-limit is over. \
-            After an interruption the request goes on; wait for it again with --id ID --wait. --fetch then writes the lines as fetch --chunks \
-            does.
+            --wait waits until the request has ended; the exit code is 0 if it is done, 1 if it failed or expired, 75 \
+            if --wait-limit is over. After an interruption the request goes on; wait for it again with --id ID --wait. \
+            --fetch then writes the lines as fetch --chunks does.
             """)
 
     enum Mode: String, CaseIterable, ExpressibleByArgument {
@@ -65,7 +66,10 @@ struct RequestCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --fetch: an empty directory, or one with an interrupted fetch. It is created if missing; by default the current one.",
+            """
+            With --fetch: an empty directory, or one with an interrupted fetch. It is created if missing; by default \
+            the current one.
+            """,
             valueName: "dir")
     )
     var output: String?

@@ -113,9 +113,15 @@ struct DeviceExpectation: Equatable {
         let time = LineStyle.localTime(expected, digits: 0)
         guard expected > now else {
             return
-                "\(seen) and was expected by \(time): it may be off or without a network, and takes the request when it comes"
+                """
+                \(seen) and was expected by \(time): it may be off or without a network, and takes the request when it \
+                comes
+                """
         }
         return
-            "\(seen) and is expected by \(time), in \(DurationText.of(seconds: Double(expected - now) / 1_000_000)) at most"
+            """
+            \(seen) and is expected by \(time), in \(DurationText.of(seconds: Double(expected - now) / 1_000_000)) at \
+            most
+            """
     }
 }

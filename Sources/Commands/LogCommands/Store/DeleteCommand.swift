@@ -10,9 +10,9 @@ struct DeleteCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Deletes sealed segments, by time and type; asks first.",
         discussion: """
-            Deletes only whole segments, if all their lines lie between --since and --until. Segments that are still being written stay. The \
-            store counts the deleted lines. At a collector the same rule holds for chunks; if a device sends a deleted chunk again, the \
-            collector tells it that it had the chunk.
+            Deletes only whole segments, if all their lines lie between --since and --until. Segments that are still \
+            being written stay. The store counts the deleted lines. At a collector the same rule holds for chunks; if \
+            a device sends a deleted chunk again, the collector tells it that it had the chunk.
             """)
 
     @OptionGroup var confirmation: ConfirmationOptions
@@ -52,7 +52,10 @@ struct DeleteCommand: PlacedCommand {
         guard !deletion.segments.isEmpty else { return try print(Result(segments: 0, lines: 0)) }
         let lines = deletion.segments.reduce(0) { $0 + $1.index.whole.lines }
         try confirmation.confirm(
-            "\(CountText.of(lines, "line")) in \(CountText.of(deletion.segments.count, "segment")) will be deleted for good"
+            """
+            \(CountText.of(lines, "line")) in \(CountText.of(deletion.segments.count, "segment")) will be deleted for \
+            good
+            """
         )
         try print(Result(segments: deletion.segments.count, lines: try deletion.perform().total))
     }

@@ -11,8 +11,8 @@ struct StatsCommand: PlacedCommand {
         commandName: "stats",
         abstract: "Counts lines and bytes by level, type and category, and dropped lines by reason.",
         discussion: """
-            Lines are counted if they match the options. Dropped lines are counted for the whole store. At a collector each line counts once; a \
-            collector does not know how many lines the device dropped.
+            Lines are counted if they match the options. Dropped lines are counted for the whole store. At a collector \
+            each line counts once; a collector does not know how many lines the device dropped.
             """)
 
     @Flag(help: "Print JSON.")
@@ -77,8 +77,10 @@ struct StatsCommand: PlacedCommand {
     private func print(_ statistics: Statistics, piece: String, place: String) throws(CommandError) {
         if json { return try Output.json(statistics) }
         var text =
-            "\(CountText.of(statistics.all.lines, "line")), \(ByteText.of(statistics.all.bytes)) of text; \(CountText.of(statistics.segments, piece)), "
-            + "\(ByteText.of(statistics.storedBytes)) \(place)\n"
+            """
+            \(CountText.of(statistics.all.lines, "line")), \(ByteText.of(statistics.all.bytes)) of text; \
+            \(CountText.of(statistics.segments, piece)), \(ByteText.of(statistics.storedBytes)) \(place)\n
+            """
         func section(_ title: String, _ counts: [String: Count], order: [String]? = nil) {
             guard !counts.isEmpty else { return }
             var table = TextTable([title, "lines", "text"], right: [1, 2])

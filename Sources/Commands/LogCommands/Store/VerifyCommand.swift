@@ -13,8 +13,8 @@ struct VerifyCommand: PlacedCommand {
         commandName: "verify",
         abstract: "Checks every file of the store: checksums, digests, blocks, the form and the numbers of lines.",
         discussion: """
-            Reads everything and changes nothing. The exit code is 1 if something is damaged. At a collector it compares the text of each chunk \
-            with the digest that the device gave.
+            Reads everything and changes nothing. The exit code is 1 if something is damaged. At a collector it \
+            compares the text of each chunk with the digest that the device gave.
             """)
 
     @Flag(help: "Print JSON.")
@@ -57,11 +57,17 @@ struct VerifyCommand: PlacedCommand {
         } else {
             for finding in result.findings {
                 try output.line(
-                    "\(finding.isDamage ? "damaged" : "note   ")  \(finding.file.escapingControlCharacters): \(finding.message)"
+                    """
+                    \(finding.isDamage ? "damaged" : "note   ")  \(finding.file.escapingControlCharacters): \
+                    \(finding.message)
+                    """
                 )
             }
             let summary =
-                "\(CountText.of(result.segments, piece)), \(CountText.of(result.lines, "line")), \(ByteText.of(result.bytes)) of text"
+                """
+                \(CountText.of(result.segments, piece)), \(CountText.of(result.lines, "line")), \
+                \(ByteText.of(result.bytes)) of text
+                """
             if result.isWhole { try output.line("\(summary): everything is as it was written") }
         }
         try output.flush()

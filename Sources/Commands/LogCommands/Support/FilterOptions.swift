@@ -60,7 +60,10 @@ struct FilterOptions: ParsableArguments {
     @Option(
         name: .customLong("level"),
         help: ArgumentHelp(
-            "Lines of this level and of more severe levels; by default of all. If it is verbose, also those that --ring adds.",
+            """
+            Lines of this level and of more severe levels; by default of all. If it is verbose, also those that --ring \
+            adds.
+            """,
             valueName: "level"))
     var levelArgument: LevelArgument?
 
@@ -106,8 +109,10 @@ struct FilterOptions: ParsableArguments {
         guard !ring else {
             throw CommandError(
                 .usage,
-                "--ring is for logs of this machine. A collector has such lines only if ws1log request --ring asked for "
-                    + "them, and shows them without the flag")
+                """
+                --ring is for logs of this machine. A collector has such lines only if ws1log request --ring asked for \
+                them, and shows them without the flag
+                """)
         }
         return try LogQuery(scope, type: type.rawValue, lines: filter(now: now))
     }

@@ -98,8 +98,10 @@ enum LogPlace: Equatable {
         } else {
             throw CommandError(
                 .usage,
-                "which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL "
-                    + "and --device ID or --app ID")
+                """
+                which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL \
+                and --device ID or --app ID
+                """)
         }
     }
 }

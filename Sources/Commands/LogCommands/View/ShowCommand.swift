@@ -9,8 +9,9 @@ struct ShowCommand: PlacedCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Prints lines; merges those of several processes by time.",
         discussion: """
-            Into a pipe, lines go as they are on disk. fetch prints them in the order of the disk. At a collector, show prints only lines that \
-            the device has sent; request asks the device for more. Without --device each line begins with its device's id.
+            Into a pipe, lines go as they are on disk. fetch prints them in the order of the disk. At a collector, \
+            show prints only lines that the device has sent; request asks the device for more. Without --device each \
+            line begins with its device's id.
             """)
 
     @Flag(help: "Print each line as a JSON object: time, level, number, category, message, metadata.")
