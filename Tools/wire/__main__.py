@@ -3,7 +3,7 @@
   /usr/bin/python3 Tools/wire DIRECTORY    writes the files below DIRECTORY, as they lie below the repository, and prints
                                            their names
 
-Needs Debian's protobuf-compiler and python3-protobuf. An error names the message and the field.
+Needs Debian's protobuf-compiler, libprotobuf-dev and python3-protobuf. An error names the message and the field.
 """
 
 import pathlib
