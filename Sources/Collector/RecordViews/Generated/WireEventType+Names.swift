@@ -9,5 +9,6 @@ extension WireEventType {
         ("launch", .launch),
         ("enrollment-call", .enrollmentCall),
         ("sdk-action", .sdkAction),
+        ("geofence", .geofence),
     ]
 }

@@ -818,6 +818,9 @@ package nonisolated enum WireEventType: SwiftProtobuf.Enum, Swift.CaseIterable {
   case launch // = 2
   case enrollmentCall // = 3
   case sdkAction // = 4
+
+  /// the device entered or left a geofence of its profile
+  case geofence // = 5
   case UNRECOGNIZED(Int)
 
   package init() {
@@ -831,6 +834,7 @@ package nonisolated enum WireEventType: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 2: self = .launch
     case 3: self = .enrollmentCall
     case 4: self = .sdkAction
+    case 5: self = .geofence
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -842,6 +846,7 @@ package nonisolated enum WireEventType: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .launch: return 2
     case .enrollmentCall: return 3
     case .sdkAction: return 4
+    case .geofence: return 5
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -853,6 +858,7 @@ package nonisolated enum WireEventType: SwiftProtobuf.Enum, Swift.CaseIterable {
     .launch,
     .enrollmentCall,
     .sdkAction,
+    .geofence,
   ]
 
 }
@@ -2326,6 +2332,14 @@ package nonisolated struct WireCommand: Sendable {
     set {action = .enterpriseWipe(newValue)}
   }
 
+  package var message: WireDeliverMessage {
+    get {
+      if case .message(let v)? = action {return v}
+      return WireDeliverMessage()
+    }
+    set {action = .message(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -2337,6 +2351,7 @@ package nonisolated struct WireCommand: Sendable {
     case changeLogLevel(WireChangeLogLevel)
     case wipe(WireWipe)
     case enterpriseWipe(WireEnterpriseWipe)
+    case message(WireDeliverMessage)
 
   }
 
@@ -2517,6 +2532,26 @@ package nonisolated struct WireEnterpriseWipe: Sendable {
   // methods supported on all messages.
 
   package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// A message of a person for the host program, which gets it as a notice. It is `done` when the host program has it.
+package nonisolated struct WireDeliverMessage: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// at most 4 KiB of UTF-8
+  package var text: String = String()
+
+  /// at most 4 KiB
+  package var payload: Data = Data()
+
+  /// media type of the payload; empty without one
+  package var contentType: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4015,6 +4050,16 @@ package nonisolated struct WireProfile: @unchecked Sendable {
     set {_uniqueStorage()._certificateAuthorities = newValue}
   }
 
+  /// The grid on which the action `coarsen` puts positions, in degrees of latitude and longitude. Absent: 0.01.
+  package var positionGridDegrees: Double {
+    get {_storage._positionGridDegrees ?? 0}
+    set {_uniqueStorage()._positionGridDegrees = newValue}
+  }
+  /// Returns true if `positionGridDegrees` has been explicitly set.
+  package var hasPositionGridDegrees: Bool {_storage._positionGridDegrees != nil}
+  /// Clears the value of `positionGridDegrees`. Subsequent reads from it will return its default value.
+  package mutating func clearPositionGridDegrees() {_uniqueStorage()._positionGridDegrees = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4303,12 +4348,13 @@ package nonisolated struct WireComplianceRule: Sendable {
 
   package var id: String = String()
 
-  /// application-version, operating-system-version
+  /// application-version, operating-system-version, location
   package var subject: String = String()
 
-  /// <, <=, =, !=, >=, >
+  /// of a version: <, <=, =, !=, >=, >; of a location: inside, outside
   package var `operator`: String = String()
 
+  /// empty for a location
   package var version: String = String()
 
   /// for people; reported with the result, never executed
@@ -4318,11 +4364,15 @@ package nonisolated struct WireComplianceRule: Sendable {
   /// notifies the program that embeds the library. "wipe": the collector also issues a wipe, once per incident.
   package var consequence: String = String()
 
+  /// of a location: the id of a geofence of the same profile
+  package var geofence: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
 
+/// An area: a circle, or a polygon if `corners` is not empty.
 package nonisolated struct WireGeofence: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -4330,11 +4380,33 @@ package nonisolated struct WireGeofence: Sendable {
 
   package var id: String = String()
 
+  /// of the circle's centre, degrees, WGS 84
   package var latitude: Double = 0
 
   package var longitude: Double = 0
 
   package var radiusMeters: Double = 0
+
+  /// for people; empty: the id
+  package var name: String = String()
+
+  /// 3 to 100, in order around the area; the last one is joined with the first
+  package var corners: [WireGeoPoint] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireGeoPoint: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// degrees, WGS 84
+  package var latitude: Double = 0
+
+  package var longitude: Double = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -5219,7 +5291,7 @@ nonisolated extension WireCommandState: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension WireEventType: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_CUSTOM\0\u{1}EVENT_TYPE_LAUNCH\0\u{1}EVENT_TYPE_ENROLLMENT_CALL\0\u{1}EVENT_TYPE_SDK_ACTION\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_CUSTOM\0\u{1}EVENT_TYPE_LAUNCH\0\u{1}EVENT_TYPE_ENROLLMENT_CALL\0\u{1}EVENT_TYPE_SDK_ACTION\0\u{1}EVENT_TYPE_GEOFENCE\0")
 }
 
 nonisolated extension WirePrivacyAction: SwiftProtobuf._ProtoNameProviding {
@@ -7160,7 +7232,7 @@ nonisolated extension WireDeviceInformation: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Command"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}expires\0\u{3}enrollment_id\0\u{4}\u{7}request_logs\0\u{1}cancel\0\u{3}send_beacon\0\u{3}query_device_information\0\u{3}reload_profile\0\u{3}change_log_level\0\u{1}wipe\0\u{3}enterprise_wipe\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}expires\0\u{3}enrollment_id\0\u{4}\u{7}request_logs\0\u{1}cancel\0\u{3}send_beacon\0\u{3}query_device_information\0\u{3}reload_profile\0\u{3}change_log_level\0\u{1}wipe\0\u{3}enterprise_wipe\0\u{1}message\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7275,6 +7347,19 @@ nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._Message
           self.action = .enterpriseWipe(v)
         }
       }()
+      case 18: try {
+        var v: WireDeliverMessage?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .message(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .message(v)
+        }
+      }()
       default: break
       }
     }
@@ -7326,6 +7411,10 @@ nonisolated extension WireCommand: SwiftProtobuf.Message, SwiftProtobuf._Message
     case .enterpriseWipe?: try {
       guard case .enterpriseWipe(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .message?: try {
+      guard case .message(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
     }()
     case nil: break
     }
@@ -7612,6 +7701,46 @@ nonisolated extension WireEnterpriseWipe: SwiftProtobuf.Message, SwiftProtobuf._
 
   package static func ==(lhs: WireEnterpriseWipe, rhs: WireEnterpriseWipe) -> Bool {
     if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireDeliverMessage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeliverMessage"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}text\0\u{1}payload\0\u{3}content_type\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.payload) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.contentType) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.text.isEmpty {
+      try visitor.visitSingularStringField(value: self.text, fieldNumber: 1)
+    }
+    if !self.payload.isEmpty {
+      try visitor.visitSingularBytesField(value: self.payload, fieldNumber: 2)
+    }
+    if !self.contentType.isEmpty {
+      try visitor.visitSingularStringField(value: self.contentType, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireDeliverMessage, rhs: WireDeliverMessage) -> Bool {
+    if lhs.text != rhs.text {return false}
+    if lhs.payload != rhs.payload {return false}
+    if lhs.contentType != rhs.contentType {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9580,7 +9709,7 @@ nonisolated extension WireCustomSample: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Profile"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0\u{2}\u{3}detection\0\u{3}certificate_authorities\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revision\0\u{1}organization\0\u{1}application\0\u{1}sampling\0\u{1}analytics\0\u{1}logging\0\u{1}privacy\0\u{1}transmission\0\u{3}beacon_seconds\0\u{1}compliance\0\u{1}geofences\0\u{3}offline_time_allowed_seconds\0\u{3}do_not_disturb_allowed\0\u{3}certificate_pins\0\u{3}custom_payload\0\u{3}telemetry_disabled\0\u{1}test\0\u{3}privacy_key\0\u{1}budgets\0\u{2}\u{3}detection\0\u{3}certificate_authorities\0\u{3}position_grid_degrees\0")
 
   fileprivate class _StorageClass {
     var _revision: UInt64 = 0
@@ -9604,6 +9733,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _budgets: WireBudgetProfile? = nil
     var _detection: WireDetectionProfile? = nil
     var _certificateAuthorities: [Data] = []
+    var _positionGridDegrees: Double? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -9635,6 +9765,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       _budgets = source._budgets
       _detection = source._detection
       _certificateAuthorities = source._certificateAuthorities
+      _positionGridDegrees = source._positionGridDegrees
     }
   }
 
@@ -9674,6 +9805,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         case 19: try { try decoder.decodeSingularMessageField(value: &_storage._budgets) }()
         case 22: try { try decoder.decodeSingularMessageField(value: &_storage._detection) }()
         case 23: try { try decoder.decodeRepeatedBytesField(value: &_storage._certificateAuthorities) }()
+        case 24: try { try decoder.decodeSingularDoubleField(value: &_storage._positionGridDegrees) }()
         default: break
         }
       }
@@ -9749,6 +9881,9 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
       if !_storage._certificateAuthorities.isEmpty {
         try visitor.visitRepeatedBytesField(value: _storage._certificateAuthorities, fieldNumber: 23)
       }
+      try { if let v = _storage._positionGridDegrees {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 24)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -9779,6 +9914,7 @@ nonisolated extension WireProfile: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._budgets != rhs_storage._budgets {return false}
         if _storage._detection != rhs_storage._detection {return false}
         if _storage._certificateAuthorities != rhs_storage._certificateAuthorities {return false}
+        if _storage._positionGridDegrees != rhs_storage._positionGridDegrees {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -10144,7 +10280,7 @@ nonisolated extension WireTransmissionRule: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ComplianceRule"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}subject\0\u{1}operator\0\u{1}version\0\u{1}action\0\u{1}consequence\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}subject\0\u{1}operator\0\u{1}version\0\u{1}action\0\u{1}consequence\0\u{1}geofence\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10158,6 +10294,7 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
       case 4: try { try decoder.decodeSingularStringField(value: &self.version) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.action) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.consequence) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.geofence) }()
       default: break
       }
     }
@@ -10182,6 +10319,9 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.consequence.isEmpty {
       try visitor.visitSingularStringField(value: self.consequence, fieldNumber: 6)
     }
+    if !self.geofence.isEmpty {
+      try visitor.visitSingularStringField(value: self.geofence, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -10192,6 +10332,7 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.version != rhs.version {return false}
     if lhs.action != rhs.action {return false}
     if lhs.consequence != rhs.consequence {return false}
+    if lhs.geofence != rhs.geofence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10199,7 +10340,7 @@ nonisolated extension WireComplianceRule: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireGeofence: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Geofence"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}latitude\0\u{1}longitude\0\u{3}radius_meters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}latitude\0\u{1}longitude\0\u{3}radius_meters\0\u{1}name\0\u{1}corners\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10211,6 +10352,8 @@ nonisolated extension WireGeofence: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 2: try { try decoder.decodeSingularDoubleField(value: &self.latitude) }()
       case 3: try { try decoder.decodeSingularDoubleField(value: &self.longitude) }()
       case 4: try { try decoder.decodeSingularDoubleField(value: &self.radiusMeters) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.corners) }()
       default: break
       }
     }
@@ -10229,6 +10372,12 @@ nonisolated extension WireGeofence: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.radiusMeters.bitPattern != 0 {
       try visitor.visitSingularDoubleField(value: self.radiusMeters, fieldNumber: 4)
     }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 5)
+    }
+    if !self.corners.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.corners, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -10237,6 +10386,43 @@ nonisolated extension WireGeofence: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.latitude != rhs.latitude {return false}
     if lhs.longitude != rhs.longitude {return false}
     if lhs.radiusMeters != rhs.radiusMeters {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.corners != rhs.corners {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireGeoPoint: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".GeoPoint"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}latitude\0\u{1}longitude\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularDoubleField(value: &self.latitude) }()
+      case 2: try { try decoder.decodeSingularDoubleField(value: &self.longitude) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.latitude.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.latitude, fieldNumber: 1)
+    }
+    if self.longitude.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.longitude, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireGeoPoint, rhs: WireGeoPoint) -> Bool {
+    if lhs.latitude != rhs.latitude {return false}
+    if lhs.longitude != rhs.longitude {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
