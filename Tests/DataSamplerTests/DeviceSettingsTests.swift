@@ -189,14 +189,40 @@ import WireModel
         #expect(DeviceSettings.resolve(local: local(), profile: self.profile()).detection == DetectionRules())
     }
 
-    @Test func `A module that this version does not offer is not sampled, and says why`() {
-        let profile = profile {
-            $0.sampling.modulesGiven = true
-            $0.sampling.modules = ["system", "gps"]
+    @Test func `Module gps is sampled where there is a source of a position that may be sent, and else says why not`() {
+        func settings(gpsd: String?, _ action: WirePrivacyAction?, local given: PersonalFieldAction? = nil)
+            -> DeviceSettings
+        {
+            DeviceSettings.resolve(
+                local: local {
+                    $0.gpsd = gpsd
+                    if let given { $0.privacy = ["position": given] }
+                },
+                profile: profile {
+                    $0.sampling.modulesGiven = true
+                    $0.sampling.modules = ["system", "gps"]
+                    if let action { $0.privacy = ["position": action] }
+                })
         }
-        let settings = DeviceSettings.resolve(local: local(), profile: profile)
-        #expect(settings.modules == [.system])
-        #expect(settings.unavailable["gps"] != nil)
+        for action in [WirePrivacyAction.send, .coarsen] {
+            let sampled = settings(gpsd: "127.0.0.1:2947", action)
+            #expect(sampled.modules == [.system, .gps] && sampled.unavailable.isEmpty)
+        }
+        #expect(settings(gpsd: nil, .send).unavailable["gps"]?.contains("no source of the location") == true)
+        let forbidden = [
+            settings(gpsd: "127.0.0.1:2947", nil), settings(gpsd: "127.0.0.1:2947", .drop),
+            settings(gpsd: "127.0.0.1:2947", .hash), settings(gpsd: "127.0.0.1:2947", .send, local: .drop),
+        ]
+        for settings in forbidden {
+            #expect(settings.modules == [.system])
+            #expect(settings.unavailable["gps"]?.contains("class position is dropped") == true)
+        }
+    }
+
+    @Test func `The grid of coarse positions is the profile's, else a hundredth of a degree`() {
+        let named = DeviceSettings.resolve(local: local(), profile: profile { $0.positionGridDegrees = 0.5 })
+        #expect(named.positionGrid == 0.5 && named.sources["positionGrid"] == .profile)
+        #expect(DeviceSettings.resolve(local: local(), profile: profile()).positionGrid == 0.01)
     }
 
     @Test func `An empty list of modules is none, not undecided`() {

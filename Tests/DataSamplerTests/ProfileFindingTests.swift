@@ -41,12 +41,6 @@ import WireModel
                 $0.sampling.modules = ["system", "gps"]
                 $0.sampling.modulesGiven = true
             } == ["module-not-sampled-gps"])
-        #expect(
-            findings {
-                var override = WireModuleIntervals()
-                (override.module, override.sampleSeconds) = ("gps", 60)
-                $0.sampling.overrides = [override]
-            } == ["module-not-sampled-gps"])
         #expect(findings { $0.geofences = [WireGeofence()] } == ["geofences-not-available"])
         #expect(
             findings {

@@ -48,7 +48,7 @@ public let AWDataSamplerModuleSystem = DataSamplerModules.system
 /// The application's own usage (ws1).
 public let AWDataSamplerModuleAnalytics = DataSamplerModules.analytics
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Position (ws1, 18.5). Not offered yet: a mask with it is refused.
+/// Position (ws1, 18.5), from gpsd or the source that the program gives.
 public let AWDataSamplerModuleGPS = DataSamplerModules.gps
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Traffic per interface (ws1). Leave it out if a hub counts it already.

@@ -119,6 +119,12 @@ package enum Tunables {
         package static let lookAgain = Duration.seconds(60)
     }
 
+    /// Where the device is.
+    package enum Location {
+        /// How often the position is compared with geofences. A car passes a fence of 300 m in it. Range: 1 s to 10 min.
+        package static let geofenceInterval = Duration.seconds(10)
+    }
+
     /// The queue on disk.
     package enum Queue {
         /// The most corrupt files that are kept for those who examine them. The oldest goes first. Each is as large as

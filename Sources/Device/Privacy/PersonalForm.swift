@@ -55,11 +55,11 @@ extension PersonalForm {
     }
 
     /// The coarse form of a number; `nil` if there is none.
-    func coarse(_ number: Double) -> Double? {
+    /// - Parameter grid: of positions, in degrees, above 0.
+    func coarse(_ number: Double, grid: Double) -> Double? {
         guard number.isFinite else { return nil }
         switch self {
-        // 0.01 degrees of latitude are 1.1 km; of longitude the same at the equator and less elsewhere.
-        case .degrees: return (number * 100).rounded() / 100
+        case .degrees: return Self.onGrid(number, grid)
         case .roundedReal: return Self.twoDigits(number)
         default: return nil
         }
@@ -82,6 +82,20 @@ extension PersonalForm {
             return UInt64(bitPattern: start.overflow ? date - remainder : start.partialValue)
         default: return nil
         }
+    }
+
+    /// The nearest line of the grid. 0.01 degrees of latitude are 1.1 km; of longitude the same at the equator and less
+    /// elsewhere. A line beyond a pole or the antimeridian is no degree; the one before it counts.
+    private static func onGrid(_ degrees: Double, _ grid: Double) -> Double {
+        let line = at((degrees / grid).rounded(), grid)
+        let most = degrees.magnitude <= 90 ? 90.0 : 180
+        return line.magnitude <= most ? line : at((degrees / grid).rounded(.towardZero), grid)
+    }
+
+    private static func at(_ line: Double, _ grid: Double) -> Double {
+        // Divided where that is exact, so that 52.52 is written as such.
+        let perDegree = (1 / grid).rounded()
+        return (perDegree * grid - 1).magnitude < 1e-9 ? line / perDegree : line * grid
     }
 
     private static func twoDigits(_ integer: Int64) -> Int64 {

@@ -13,11 +13,17 @@ import WireModel
 package struct PrivacyFilter: Sendable {
     package let policy: PrivacyPolicy
     private let hasher: PrivacyHasher?
+    private let positionGrid: Double
 
-    /// - Parameter key: the organization's key (`Profile.privacy_key`). Equal values have equal hashes on all its
-    ///   devices and nowhere else. If empty, values that would be hashed are dropped.
-    package init(policy: PrivacyPolicy, key: Data) {
+    /// - Parameters:
+    ///   - key: the organization's key (`Profile.privacy_key`). Equal values have equal hashes on all its devices and
+    ///     nowhere else. If empty, values that would be hashed are dropped.
+    ///   - positionGrid: the grid of coarse positions in degrees, above 0.
+    package init(
+        policy: PrivacyPolicy, key: Data, positionGrid: Double = ProfileLimits.standardPositionGrid
+    ) {
         self.policy = policy
+        self.positionGrid = positionGrid
         hasher = key.isEmpty ? nil : PrivacyHasher(key: key)
     }
 
@@ -147,7 +153,8 @@ package struct PrivacyFilter: Sendable {
             case .coarsen:
                 // The last eight bytes of the field.
                 let bits = raw.loadUnaligned(fromByteOffset: raw.count - 8, as: UInt64.self)
-                guard let coarse = form.coarse(Double(bitPattern: UInt64(littleEndian: bits))) else { return .drop }
+                guard let coarse = form.coarse(Double(bitPattern: UInt64(littleEndian: bits)), grid: positionGrid)
+                else { return .drop }
                 var writer = ProtobufWriter(reserving: 12)
                 writer.present(field: number, double: coarse)
                 return .replace(writer.written)

@@ -94,6 +94,10 @@ import WireModel
         #expect(message { $0.beaconSeconds = 86_401 } != nil)
         #expect(message { $0.analytics.holdSeconds = 259_201 }?.hasPrefix("analytics.holdSeconds") == true)
         #expect(message { $0.offlineTimeAllowedSeconds = 40_000_000 } != nil)
+        for grid in [0, 0.00001, 10.5, -1, .infinity, .nan] {
+            #expect(message { $0.positionGridDegrees = grid }?.hasPrefix("positionGridDegrees") == true)
+        }
+        for grid in [0.0001, 0.01, 10] { #expect(message { $0.positionGridDegrees = grid } == nil) }
         #expect(message { $0.privacyKey = Data([1]) } != nil)
         #expect(message { $0.certificatePins = [Data(count: 31)] }?.hasPrefix("certificatePins[0]") == true)
         #expect(message { $0.certificateAuthorities = [Data()] }?.hasPrefix("certificateAuthorities[0]") == true)

@@ -33,6 +33,7 @@ enum ProfileDocument {
                 profile.privacy[name] = try EnumName.privacyAction.value(text, privacy.place(name))
             }
         }
+        if let grid = try fields.number("positionGridDegrees") { profile.positionGridDegrees = grid }
         for rule in try fields.objects("transmission") { profile.transmission.append(try transmission(rule)) }
         if let seconds = try fields.integer("beaconSeconds", 0...UInt32.max) { profile.beaconSeconds = seconds }
         for rule in try fields.objects("compliance") { profile.compliance.append(try compliance(rule)) }

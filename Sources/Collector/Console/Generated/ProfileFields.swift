@@ -142,6 +142,12 @@ extension ProfileField {
                 ProfileField("radiusMeters", .number(isWhole: false, 1, 20000000), "In metres."),
             ]), "Areas of interest. No device watches them yet; each reports that as a finding."),
         ProfileField(
+            "positionGridDegrees", .number(isWhole: false, 0.0001, 10),
+            """
+            The grid on which the privacy action coarsen puts positions, in degrees: 0.01 is \
+            about a kilometre. Absent: 0.01.
+            """),
+        ProfileField(
             "offlineTimeAllowedSeconds", .number(isWhole: true, 0, 31622400),
             """
             Seconds without the collector until the library tells its program; also how long \

@@ -14,6 +14,7 @@ extension WireProfile {
         if application.analytics.hasHoldSeconds { profile.analytics.holdSeconds = application.analytics.holdSeconds }
         if application.hasLogging { profile.logging.overlay(application.logging) }
         profile.privacy.merge(application.privacy) { $1 }
+        if application.hasPositionGridDegrees { profile.positionGridDegrees = application.positionGridDegrees }
         if !application.transmission.isEmpty { profile.transmission = application.transmission }
         if application.hasBeaconSeconds { profile.beaconSeconds = application.beaconSeconds }
         if !application.compliance.isEmpty { profile.compliance = application.compliance }

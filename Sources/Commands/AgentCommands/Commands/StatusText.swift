@@ -84,6 +84,7 @@ struct StatusText {
             for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
                 line("module", "\(module) is off: \(reason)")
             }
+            if let location = status.location { line("location", Self.location(location)) }
             if let logind = status.logind { line("logind", Self.logind(logind)) }
             if let hook = agent.noticeHook {
                 line(
@@ -159,6 +160,16 @@ struct StatusText {
         let revision = profile.revision == 0 ? "none yet" : "revision \(profile.revision)"
         return revision + (profile.refusal.map { ", another was refused: \($0)" } ?? "")
             + (profile.failure.map { ", not fetched: \($0)" } ?? "")
+    }
+
+    private static func location(_ location: DataSamplerStatus.Location) -> String {
+        guard let source = location.source else { return "no source" }
+        guard location.isWanted else { return "\(source) is not asked: nobody wants the location, or may know it" }
+        switch location.hasFix {
+        case nil: return "\(source), not asked yet"
+        case true?: return "\(source), known"
+        case false?: return "\(source), not known: \(location.reason ?? "no reason given")"
+        }
     }
 
     private static func logind(_ logind: DataSamplerStatus.Logind) -> String {

@@ -135,6 +135,13 @@ extension AgentSettings {
             """,
             in: seldom),
         Setting(
+            "gpsd", \.gpsd, .text("127.0.0.1:PORT, [::1]:PORT, an absolute path, or none"),
+            """
+            Where gpsd listens on this machine, for module gps, geofences and beacons; it is connected only while somebody \
+            wants the location and may know it. none: gpsd is not asked
+            """,
+            in: seldom, example: "/run/gpsd.sock"),
+        Setting(
             "access-group", \.accessGroupName, .text,
             "A group of this machine's users who may ask the running agent and read its logs", in: seldom,
             fallback: "nobody else", example: "adm"),

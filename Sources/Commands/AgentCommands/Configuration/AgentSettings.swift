@@ -14,6 +14,8 @@ struct AgentSettings: ProgramSettings {
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
+    /// `none`: gpsd is not asked.
+    var gpsd = DataSamplerConfiguration.standardGPSD
     var noticeHook: String?
     var noticeHookArguments: [String] = []
     var noticeHookSeconds = 10.0
@@ -33,6 +35,7 @@ struct AgentSettings: ProgramSettings {
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
         try layers.require(\.configuration.directory)
         self = try layers.read()
+        configuration.gpsd = gpsd == Self.noGPSD ? nil : gpsd
         if needsCollector { try applyCollector(layers) }
         var missing: String?
         let given = try token(layers, missing: &missing)
@@ -103,11 +106,15 @@ struct AgentSettings: ProgramSettings {
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
                 \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.expectedBinaryDigest,
+                \.gpsd,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")
             throw CommandError(.usage, "\(origins): \(error.message)", cause: error)
         }
     }
+
+    /// The address that says that gpsd is not to be asked.
+    private static let noGPSD = "none"
 
     /// The content that systemd hands over in the place of a token file that does not exist.
     private static let noToken = "none"

@@ -1,5 +1,6 @@
 import HTTPConnection
 import LogStore
+import RecordQueue
 import SampleModules
 import WireModel
 
@@ -120,6 +121,16 @@ public struct DataSamplerConfiguration: Sendable {
     /// session at the machine's screen, unless ``DataSampler/setUser(_:)`` sets another. Only a start reads it.
     /// Default: `false`.
     public var followsLogind = false
+
+    /// Where positions come from, for module `gps`, geofences and beacons; it counts instead of ``gpsd``. `nil`: gpsd if
+    /// that is named, else none. Only a start reads it.
+    public var locationSource: (any LocationSource)?
+    /// Where gpsd listens on this machine: `127.0.0.1:2947`, `[::1]:2947` or the path of its Unix socket. It is connected
+    /// only while somebody wants the location and may know it. Only a start reads it. Default: `nil`, gpsd is not asked.
+    public var gpsd: String?
+
+    /// Where gpsd listens by itself.
+    package static let standardGPSD = GPSDAddress.standard
 
     /// The detectors of the library that search signs of compromise. Default: all.
     public var builtInDetectors: Set<BuiltInDetector> = Set(BuiltInDetector.allCases)
@@ -281,6 +292,7 @@ extension DataSamplerConfiguration {
         if let digest = expectedBinaryDigest, digest.utf8.count != 64 || !digest.allSatisfy(\.isHexDigit) {
             throw Self.invalid("expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
         }
+        if let gpsd { _ = try GPSDAddress(gpsd) }
         guard !directory.isEmpty else { throw Self.invalid("directory is empty: name the directory for the queue") }
         guard (clientKeyFile == nil) == (clientSigningRequestFile == nil) else {
             throw Self.invalid(
@@ -367,6 +379,13 @@ extension DataSamplerConfiguration {
     /// programs ask for it; an application decides for itself.
     package mutating func applyProxy(from environment: [String: String]) {
         proxyEnvironment = ProxyEnvironment(environment)
+    }
+
+    /// The source to ask; `nil`: there is none. Valid.
+    func effectiveLocationSource(clock: any RecordClock) -> (any LocationSource)? {
+        if let locationSource { return locationSource }
+        guard let gpsd, let address = try? GPSDAddress(gpsd) else { return nil }
+        return GPSDSource(address) { clock.now().timeSinceBoot }
     }
 
     var connectionSettings: ConnectionSettings {

@@ -70,6 +70,10 @@ struct DeviceSettings: Equatable, Sendable {
     var privacy = PrivacyPolicy()
     /// The key for hashes of personal fields. If empty, values that would be hashed are dropped.
     var privacyKey = Data()
+    /// The grid of coarse positions, in degrees.
+    var positionGrid = CompiledDefaults.positionGrid
+    /// The profile has geofences to watch.
+    var hasGeofences = false
     var transmission: [WireTransmissionRule] = []
     var compliance: [WireComplianceRule] = []
     var detection = DetectionRules()
@@ -107,6 +111,8 @@ package enum CompiledDefaults {
     package static let sampleInterval = 60.0
     package static let transmitInterval = 300.0
     package static let eventHold = 7200.0
+    /// Degrees.
+    static let positionGrid = ProfileLimits.standardPositionGrid
 }
 
 extension DeviceSettings {
@@ -121,11 +127,12 @@ extension DeviceSettings {
         settings.profileRevision = given.revision
         settings.profileChecked = profile != nil
         settings.applySwitches(local, given)
+        // Before the modules: module gps needs a position that may be sent.
+        settings.applyPrivacyAndRules(local, given)
         settings.applyModules(local, given.sampling)
         settings.applyIntervals(local, given.sampling)
         settings.applyAnalyticsAndBeacons(local, given, calls)
         settings.applyLogging(local, given.logging, calls)
-        settings.applyPrivacyAndRules(local, given)
         settings.applyDetection(local, given.detection)
         settings.applyBudgets(local, given.budgets)
         settings.findings = ProfileFinding.of(given, local: local, settings: settings)
@@ -160,6 +167,8 @@ extension DeviceSettings {
                 unavailable[name] = "disabled by the configuration"
             } else if name == SampleModuleName.networkData.rawValue, local.telecomSource == .hub {
                 unavailable[name] = "masked: telecomSource is hub, which counts this device's traffic already"
+            } else if name == SampleModuleName.gps.rawValue, let objection = locationObjection(local) {
+                unavailable[name] = objection
             } else {
                 do throws(SampleModuleError) { names.insert(try SampleModuleName(configurationName: name)) } catch {
                     unavailable[name] = error.message
@@ -168,6 +177,18 @@ extension DeviceSettings {
         }
         modules = names.sorted { $0.bit < $1.bit }
         disabledCustomModules = local.disabledModules.filter { SampleModuleName(rawValue: $0) == nil }
+    }
+
+    /// Whether a position, exact or coarse, is kept in records. The hash of a position hides nothing, so `hash` is `drop`.
+    var sendsPosition: Bool { privacy[.position] == .send || privacy[.position] == .coarsen }
+
+    /// Why module `gps` is not sampled; `nil`: it is.
+    private func locationObjection(_ local: DataSamplerConfiguration) -> String? {
+        if local.locationSource == nil, local.gpsd == nil {
+            return "there is no source of the location: name gpsd's address, or give the library a locationSource"
+        }
+        return sendsPosition
+            ? nil : "the privacy class position is dropped: profile or configuration must say send or coarsen"
     }
 
     private mutating func applyIntervals(_ local: DataSamplerConfiguration, _ sampling: WireSamplingProfile) {
@@ -272,6 +293,9 @@ extension DeviceSettings {
             local: Dictionary(uniqueKeysWithValues: classes), profile: profileChecked ? profile.privacy : nil)
         sources["privacy"] = !profile.privacy.isEmpty ? .profile : local.privacy.isEmpty ? .compiled : .local
         privacyKey = profile.privacyKey
+        positionGrid = profile.hasPositionGridDegrees ? profile.positionGridDegrees : CompiledDefaults.positionGrid
+        sources["positionGrid"] = profile.hasPositionGridDegrees ? .profile : .compiled
+        hasGeofences = !profile.geofences.isEmpty
         transmission = profile.transmission
         compliance = profile.compliance
         // Validated: every pin is base64.
@@ -383,6 +407,7 @@ extension DeviceSettings {
             """,
             "logsOverWiFiOnly": "\(logging.wifiOnly)", "logLevel": "\(logging.level)",
             "privacy": personal.joined(separator: ", "),
+            "positionGrid": "\(positionGrid) degrees",
             "offlineTimeAllowed": said(offlineTimeAllowed),
             "certificateAuthorities": trusted,
             "certificatePins": pins.isEmpty ? "none" : CountText.of(pins.count, "key"),

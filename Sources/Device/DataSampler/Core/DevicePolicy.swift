@@ -1,5 +1,7 @@
+import DeviceTunables
 import FoundationEssentials
 import RecordQueue
+import SampleModules
 import Transmitter
 import WireModel
 
@@ -260,12 +262,16 @@ struct DevicePolicy: Sendable {
         let isDisabled = settings.telemetryDisabled
         let isDoNotDisturb = isDoNotDisturb(settings)
         let isStopped = isSuspended || gate.isWiping || gate.isLeaving || gate.isUnenrolled || isDisabled
+        // Who has not decided has not agreed.
+        let mayLocate =
+            !isStopped && !isDoNotDisturb && !isConsentDenied && !awaits.contains(.consent) && consentChanges == 0
         return DevicePlan(
             settings: settings,
             samples: SamplePlan(
                 settings: settings, custom: custom.mapValues(\.sampleInterval), slowdown: slowdown,
                 isPaused: isStopped || isDoNotDisturb),
             beaconInterval: isStopped ? nil : settings.beaconInterval,
+            location: mayLocate ? location(settings) : LocationDemand(),
             isStopped: isStopped,
             doNotDisturb: settings.doNotDisturbAllowed ? doNotDisturb.isOn : nil,
             logLevels: LogLevels(
@@ -275,6 +281,18 @@ struct DevicePolicy: Sendable {
                     || isDoNotDisturb),
             transmission: transmission(
                 settings, gate: gate, isConsentDenied: isConsentDenied, awaits: awaits, pins: pins(settings.pins)))
+    }
+
+    /// Who wants the location where nothing forbids to read it.
+    private func location(_ settings: DeviceSettings) -> LocationDemand {
+        var demand = LocationDemand()
+        if settings.modules.contains(.gps) { demand.needs.insert(.samples) }
+        if settings.sendsPosition, settings.beaconInterval != nil { demand.needs.insert(.beacons) }
+        if settings.hasGeofences {
+            demand.needs.insert(.geofences)
+            demand.watchInterval = Tunables.Location.geofenceInterval * slowdown
+        }
+        return demand
     }
 
     private func transmission(
@@ -314,6 +332,8 @@ struct DevicePlan: Sendable {
     var samples: SamplePlan
     /// Seconds; `nil`: no schedule.
     var beaconInterval: Double?
+    /// Empty while the location must not be read.
+    var location: LocationDemand
     /// Nothing is sampled, and no beacon is made.
     var isStopped: Bool
     /// The state of do-not-disturb that beacons report; `nil`: the profile does not allow it.

@@ -96,6 +96,7 @@ actor DeviceSupervisor {
         await withTaskGroup { group in
             group.addTask { await self.parts.loop.run() }
             group.addTask { await self.parts.transmitter.run() }
+            group.addTask { await self.core.location.run() }
             if let logind = self.parts.logind { group.addTask { await logind.run(sleeper: sleeper) } }
             group.addTask { await self.events.jobs.run(clock: clock, sleeper: sleeper) { await self.round(of: $0) } }
         }
@@ -237,6 +238,8 @@ actor DeviceSupervisor {
             to: policy.calls.logLevel.flatMap(TraceLevel.init),
             least: (policy.captureLevel?.wire).flatMap(TraceLevel.init))
         await core.recordUsage()
+        // Before the modules, so that none asks for what may not be read.
+        await core.location.apply(plan.location)
         await parts.loop.apply(plan.samples, custom: policy.custom)
         if plan.beaconInterval != beaconInterval {
             beaconInterval = plan.beaconInterval
@@ -365,6 +368,7 @@ struct RunReport: Sendable {
     var slowdownReason: String?
     /// `nil`: switched off.
     var logind: DataSamplerStatus.Logind?
+    var location: DataSamplerStatus.Location
     /// Seconds.
     var offlineTimeExceeded: Int64?
 }
@@ -390,6 +394,7 @@ extension DeviceSupervisor {
             wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),
             doNotDisturbStatus: doNotDisturbStatus, isSuspended: policy.isSuspended, slowdown: policy.slowdown,
             slowdownReason: verdict.reason == nil ? nil : verdict.description, logind: parts.logind?.report,
+            location: await core.location.report,
             offlineTimeExceeded: policy.offlineTimeExceeded(queueTime: core.queueTime))
     }
 }

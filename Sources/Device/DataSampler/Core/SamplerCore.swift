@@ -55,6 +55,8 @@ final class SamplerCore: Sendable {
     let pins: PinKeeper
     let authorities: AuthorityKeeper
     let metrics: SelfMetrics
+    /// Where the device is, for all who may know.
+    let location: LocationService
     private let state: Mutex<State>
 
     /// Acquires the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to
@@ -138,6 +140,9 @@ final class SamplerCore: Sendable {
         let local = runtime.applied(to: configuration)
         var settings = DeviceSettings.resolve(local: local, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)
+        location = LocationService(
+            source: configuration.effectiveLocationSource(clock: environment.clock), clock: environment.clock,
+            sleeper: environment.sleeper, logger: logger)
         self.consent = consent
         self.pins = pins
         self.authorities = authorities
@@ -148,7 +153,8 @@ final class SamplerCore: Sendable {
         beacons = BeaconMaker(
             configuration: configuration, rules: settings.detection, clock: environment.clock, logger: logger
         ) { rules in detectors(configuration, rules, host) }
-        let filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
+        let filter = PrivacyFilter(
+            policy: settings.privacy, key: settings.privacyKey, positionGrid: settings.positionGrid)
         // The sampled module says what is odd about this machine; one voice is enough.
         var facts = DeviceFacts(host: environment.host, logger: TraceLevel.off.applied(to: logger))
         var request = WireEnrollRequest()
@@ -192,8 +198,12 @@ final class SamplerCore: Sendable {
     /// Applies other settings; records made from now on follow them.
     func apply(_ settings: DeviceSettings) {
         state.withLock { state in
-            if settings.privacy != state.settings.privacy || settings.privacyKey != state.settings.privacyKey {
-                state.filter = PrivacyFilter(policy: settings.privacy, key: settings.privacyKey)
+            let former = state.settings
+            if settings.privacy != former.privacy || settings.privacyKey != former.privacyKey
+                || settings.positionGrid != former.positionGrid
+            {
+                state.filter = PrivacyFilter(
+                    policy: settings.privacy, key: settings.privacyKey, positionGrid: settings.positionGrid)
             }
             state.settings = settings
             state.gate.apply(settings)
@@ -348,6 +358,8 @@ final class SamplerCore: Sendable {
         // A beacon without queue figures says more than none: a queue that cannot count will show when the beacon is
         // queued.
         let status = try? await queue.status()
+        // Nobody is asked unless beacons may carry the location.
+        let location = await beaconLocation
         let stamp = clock.now()
         let organization = enrolledOrganization
         let (inputs, settings) = state.withLock { state in
@@ -357,6 +369,7 @@ final class SamplerCore: Sendable {
             inputs.nextBeaconSeconds = nextBeaconSeconds
             inputs.conditions = conditions.current()
             inputs.queue = status
+            inputs.location = location
             return (inputs, state.settings)
         }
         let made = await beacons.make(inputs, settings)
@@ -370,6 +383,14 @@ final class SamplerCore: Sendable {
         beacons.queued(made, number: number, epoch: queue.epoch)
         state.withLock { $0.reported = made.beacon.statements }
         return number
+    }
+
+    /// The position for a beacon; `nil` if there is no fresh fix, or beacons may not carry it.
+    private var beaconLocation: WireLocation? {
+        get async {
+            guard case .fix(let fix)? = await location.current(for: .beacons) else { return nil }
+            return WireLocation(fix)
+        }
     }
 
     /// The organization of the enrollment; `nil` also for an identity that cannot be read, whose reason `status` gives.

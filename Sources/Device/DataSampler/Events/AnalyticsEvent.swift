@@ -51,7 +51,7 @@ package struct AnalyticsEvent: Sendable {
         }
         // A usage event consists of its type, outcome and duration; an application's event has a value.
         switch message.type {
-        case .launch, .enrollmentCall, .sdkAction: break
+        case .launch, .enrollmentCall, .sdkAction, .geofence: break
         case .custom, .unspecified, .UNRECOGNIZED:
             guard message.hasValue else { throw Self.error("the event has no value") }
         }

@@ -22,6 +22,7 @@ public struct LocationFix: Equatable, Sendable {
     public var speed: Double?
     /// Over ground, in degrees clockwise from true north, 0 up to 360; `nil`: not known, as at rest.
     public var course: Double?
+    /// How much the receiver could solve.
     public var mode: Mode
     /// `nil`: the receiver does not say.
     public var satellites: Satellites?

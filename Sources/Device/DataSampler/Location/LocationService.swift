@@ -1,6 +1,8 @@
 import Logging
 import RecordQueue
+import Synchronization
 import Transmitter
+import WireModel
 
 /// Who wants the location. Decided by `DevicePolicy.plan`; empty while the location must not be read.
 struct LocationDemand: Equatable, Sendable {
@@ -27,19 +29,6 @@ struct LocationDemand: Equatable, Sendable {
 /// ``reuseMicroseconds`` share an answer; no answer is used later than that, so an old position is never reported
 /// again. While nobody wants the location, nothing is asked and no position is kept in memory.
 actor LocationService {
-    /// What status shows. It has no position.
-    struct Report: Equatable, Sendable {
-        /// `nil`: there is no source.
-        var source: String?
-        var isWanted = false
-        /// The last answer; `nil`: none since the location is wanted.
-        var hasFix: Bool?
-        /// Why there is no fix.
-        var reason: String?
-        /// The time of the last answer by this device's clock, microseconds since 1970.
-        var time: Int64?
-    }
-
     private struct Answer {
         var observation: LocationObservation
         var stamp: RecordStamp
@@ -52,6 +41,7 @@ actor LocationService {
     private static let keptObservations = 16
 
     private let source: (any LocationSource)?
+    private let obstacleNow = Mutex<String?>(nil)
     private let clock: any RecordClock
     private let sleeper: any Clock<Duration>
     private let logger: Logger
@@ -82,8 +72,13 @@ actor LocationService {
     /// Whether there is a source at all.
     nonisolated var hasSource: Bool { source != nil }
 
-    var report: Report {
-        var report = Report(source: source?.name, isWanted: !demand.needs.isEmpty)
+    /// Why the last answer says that there is no receiver, or that it cannot be asked; `nil` if there is one, or nothing
+    /// was asked yet.
+    nonisolated var obstacle: String? { obstacleNow.withLock { $0 } }
+
+    /// What status shows.
+    var report: DataSamplerStatus.Location {
+        var report = DataSamplerStatus.Location(source: source?.name, isWanted: !demand.needs.isEmpty)
         guard let last else { return report }
         report.time = last.stamp.wallTime
         switch last.observation {
@@ -109,9 +104,10 @@ actor LocationService {
 
     /// Where the device is now. Asks the source, unless it answered within the last second.
     ///
-    /// - Returns: `nil` if nobody wants the location or there is no source.
-    func current() async -> LocationObservation? {
-        guard source != nil, !demand.needs.isEmpty else { return nil }
+    /// - Parameter need: of the caller.
+    /// - Returns: `nil` if the need is not among those that may be met, or there is no source.
+    func current(for need: LocationDemand.Need) async -> LocationObservation? {
+        guard source != nil, demand.needs.contains(need) else { return nil }
         let now = clock.now().timeSinceBoot
         if let last, now >= last.stamp.timeSinceBoot, now - last.stamp.timeSinceBoot < Self.reuseMicroseconds {
             return last.observation
@@ -142,7 +138,7 @@ actor LocationService {
     /// Asks the source for the observers, until its task is cancelled. The source rests then.
     func run() async {
         while !Task.isCancelled {
-            if demand.watchInterval != nil { _ = await current() }
+            if demand.watchInterval != nil { _ = await current(for: .geofences) }
             await wake.wait(for: demand.watchInterval ?? .seconds(86_400), clock: sleeper)
         }
         apply(LocationDemand())
@@ -211,6 +207,9 @@ actor LocationService {
                 ?? .lost(LocationLoss("the position is out of range", hasReceiver: true, satellites: fix.satellites))
         }
         last = Answer(observation: observation, stamp: clock.now())
+        let obstacle: String? =
+            if case .lost(let loss) = observation, !loss.hasReceiver { loss.reason } else { nil }
+        obstacleNow.withLock { $0 = obstacle }
         trace(observation)
         answer(observation)
         publish(observation)

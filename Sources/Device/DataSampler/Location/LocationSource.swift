@@ -40,6 +40,7 @@ public struct LocationLoss: Equatable, Sendable {
     /// `nil`: the receiver does not say.
     public var satellites: LocationFix.Satellites?
 
+    /// Nothing is checked here.
     public init(_ reason: String, hasReceiver: Bool, satellites: LocationFix.Satellites? = nil) {
         self.reason = reason
         self.hasReceiver = hasReceiver

@@ -110,6 +110,14 @@ extension SamplerCore {
     /// The parts of the profile that are not applied, certificate pins and authorities included.
     func profileFindings(_ settings: DeviceSettings) -> [ProfileFinding] {
         let pins = pins.finding(settings.pins).map { ProfileFinding(name: $0.name, text: $0.text) }
-        return [pins, authorities.finding].compactMap { $0 } + settings.findings
+        var location: ProfileFinding?
+        if settings.modules.contains(.gps), settings.sources["modules"] == .profile,
+            let obstacle = self.location.obstacle
+        {
+            location = ProfileFinding(
+                name: "module-not-sampled-gps",
+                text: "the profile names module gps, which has no position to sample: \(obstacle)")
+        }
+        return [pins, authorities.finding, location].compactMap { $0 } + settings.findings
     }
 }

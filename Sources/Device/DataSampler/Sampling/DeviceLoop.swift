@@ -32,6 +32,8 @@ actor DeviceLoop {
     var lastCustomRun: UInt64 = 0
     /// A call of a custom module ended.
     let customEnd = AsyncEvent()
+    /// The location was asked for, and has not been answered.
+    var isLocating = false
 
     var beacons: BeaconScheduleStateMachine
     /// The last beacon was asked for.
@@ -83,6 +85,7 @@ actor DeviceLoop {
             if step.due.contains(.builtIn(.analytics)) { await core.observeEvents() }
             for module in step.due {
                 switch module {
+                case .builtIn(.gps): startLocating(at: now)
                 case .builtIn(let name): await sample(name, at: now)
                 case .custom(let name): startCustom(name, at: now)
                 }
@@ -110,12 +113,13 @@ actor DeviceLoop {
         let now = core.clock.now()
         for module in plan.intervals.keys.sorted() {
             switch module {
+            case .builtIn(.gps): startLocating(at: now)
             case .builtIn(let name): await sample(name, at: now)
             case .custom(let name): startCustom(name, at: now)
             }
         }
         let deadline = now.timeSinceBoot + UInt64(customLimit.wholeMicroseconds)
-        while !customRuns.isEmpty {
+        while !customRuns.isEmpty || isLocating {
             let time = core.clock.now().timeSinceBoot
             guard time < deadline, !Task.isCancelled else { return }
             await customEnd.wait(for: .microseconds(Int64(clamping: deadline - time)), clock: sleeper)

@@ -202,6 +202,20 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var reason: String?
     }
 
+    /// Where the location comes from, and whether it is known. It has no position.
+    public struct Location: Codable, Equatable, Sendable {
+        /// The source's name; `nil` if there is none.
+        public var source: String?
+        /// Whether somebody wants the location and may know it. Otherwise the source is not asked.
+        public var isWanted: Bool
+        /// Whether the last answer had a position; `nil` if there was no answer since the location is wanted.
+        public var hasFix: Bool?
+        /// Why it had none.
+        public var reason: String?
+        /// When the source last answered.
+        public var time: Int64?
+    }
+
     /// Whether a data sampler runs. `false`: this is the content of its directory.
     public var running: Bool
     /// The library's version.
@@ -270,6 +284,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var salvages: [Salvage]?
     /// `nil` if logind is not followed, or from an older agent.
     public var logind: Logind?
+    /// `nil` if nothing runs, or from an older agent.
+    public var location: Location?
 }
 
 /// Where every record is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable`

@@ -30,7 +30,7 @@ package enum SampleModuleName: String, Sendable, Hashable, CaseIterable {
 
     /// The modules of this version.
     package static let offered: Set<SampleModuleName> = [
-        .system, .analytics, .networkData, .networkAdapter, .wlan2, .custom,
+        .system, .analytics, .gps, .networkData, .networkAdapter, .wlan2, .custom,
     ]
 
     /// Names that stay refused: this platform has nothing to sample.

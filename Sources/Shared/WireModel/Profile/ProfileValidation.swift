@@ -19,6 +19,9 @@ extension WireProfile {
         if hasBeaconSeconds { try Self.check(beaconSeconds, "beaconSeconds", ProfileLimits.beaconSeconds, "seconds") }
         try validateCompliance()
         try validateGeofences()
+        if hasPositionGridDegrees {
+            try Self.check(positionGridDegrees, "positionGridDegrees", ProfileLimits.positionGridDegrees, "degrees")
+        }
         if hasOfflineTimeAllowedSeconds {
             try Self.check(
                 offlineTimeAllowedSeconds, "offlineTimeAllowedSeconds", ProfileLimits.offlineSeconds, "seconds")
@@ -281,6 +284,10 @@ package enum ProfileLimits {
     /// The range of a share in ten-thousandths of one core. More than one core is possible; 0 sets no budget.
     package static let cpuShare: ClosedRange<UInt32> = 0...10_000_000
     package static let radiusMeters: ClosedRange<Double> = 1...20_000_000
+    /// The grid of coarse positions in degrees: 11 m to 1,100 km of latitude. A finer one would hide nothing.
+    package static let positionGridDegrees: ClosedRange<Double> = 0.0001...10
+    /// The grid where the profile names none, in degrees: 1.1 km of latitude.
+    package static let standardPositionGrid = 0.01
 
     /// Modules that a profile may name, whether or not a device has them. `callLog` is reserved and refused.
     package static let modules = WireRecordKind.modules.map(\.name) + ["custom"]
