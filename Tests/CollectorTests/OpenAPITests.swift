@@ -97,6 +97,18 @@ struct OpenAPITests {
         var detection = try #require(object["detection"] as? [String: Any])
         detection["systemPaths"] = ["/etc"]
         object["detection"] = detection
+        var rule = try #require((object["compliance"] as? [[String: Any]])?.first)
+        let fence = try #require((object["geofences"] as? [[String: Any]])?.first)
+        var ofLocation = rule
+        rule["geofence"] = nil
+        ofLocation["version"] = nil
+        ofLocation.merge(["id": "2", "subject": "location", "operator": "inside"]) { $1 }
+        object["compliance"] = [rule, ofLocation]
+        let circle = fence.filter { $0.key != "corners" }
+        var polygon = fence.filter { !["latitude", "longitude", "radiusMeters"].contains($0.key) }
+        polygon["id"] = "2"
+        polygon["corners"] = [[0, 0], [0, 1], [1, 0]].map { ["latitude": $0[0], "longitude": $0[1]] }
+        object["geofences"] = [circle, polygon]
         object["certificateAuthorities"] = [TestCertificates.authority]
         let profile = try ProfileDocument.read(try JSONSerialization.data(withJSONObject: object))
         try profile.validate()

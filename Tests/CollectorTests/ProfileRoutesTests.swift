@@ -266,10 +266,12 @@ struct ProfileRoutesTests {
                 {"sampling": {"modules": []}, "logging": {"level": "verbose", "wifiOnly": true, "scrubPatterns": \
                 ["a+"]},
                  "privacy": {"position": "coarsen"}, "geofences": [{"id": "zero", "latitude": 0, "longitude": 0, \
-                "radiusMeters": 5}],
+                "radiusMeters": 5}, {"id": "area", "name": "Area", "corners": [{"latitude": 0, "longitude": 0}, \
+                {"latitude": 0, "longitude": 1}, {"latitude": 1.5, "longitude": -180e-2}]}],
                  "compliance": [{"id": "os", "subject": "operating-system-version", "operator": ">=", "version": "12", \
                 "action": "tell",
-                  "consequence": "wipe"}],
+                  "consequence": "wipe"}, {"id": "at", "subject": "location", "operator": "outside", \
+                "geofence": "area"}],
                  "detection": {"detectors": [], "systemPaths": ["/etc"], "unsignedKernelModules": ["nvidia"], \
                 "consequence": "block"},
                  "certificatePins": ["\(Data(repeating: 1, count: 32).base64EncodedString())"],
@@ -307,6 +309,25 @@ struct ProfileRoutesTests {
         (#"{"certificatePins": ["*"]}"#, "certificatePins[0]"),
         (#"{"certificateAuthorities": ["*"]}"#, "certificateAuthorities[0]"),
         (#"{"geofences": [{"id": "a", "latitude": 1}]}"#, "geofences[0].longitude"),
+        (#"{"geofences": [{"id": "a", "corners": []}]}"#, "geofences[0].corners"),
+        (#"{"geofences": [{"id": "a", "corners": [{"latitude": 1}]}]}"#, "geofences[0].corners[0].longitude"),
+        (#"{"geofences": [{"id": "a", "corners": [{"latitude": "1"}]}]}"#, "geofences[0].corners[0].longitude"),
+        (
+            #"{"geofences": [{"id": "a", "corners": [{"latitude": "1", "longitude": 1}]}]}"#,
+            "geofences[0].corners[0].latitude"
+        ),
+        (
+            #"{"geofences": [{"id": "a", "radiusMeters": 0, "corners": [{"latitude": 1, "longitude": 1}]}]}"#,
+            "geofences[0].radiusMeters"
+        ),
+        (
+            #"{"geofences": [{"id": "a", "corners": [{"latitude": 1, "longitude": 1, "altitude": 1}]}]}"#,
+            "geofences[0].corners[0].altitude"
+        ),
+        (
+            #"{"compliance": [{"id": "a", "subject": "location", "operator": "inside", "geofence": "yard"}]}"#,
+            "compliance[0].geofence"
+        ),
         (#"{"transmission": [{"data": "sample", "networks": ["wlan"]}]}"#, "transmission[0].networks[0]"),
         (#"{"detection": {"consequence": "erase"}}"#, "detection.consequence"),
         (#"{"detection": {"detector": []}}"#, "detection.detector"),
@@ -324,6 +345,37 @@ struct ProfileRoutesTests {
                 problem.code == "invalid-field" && problem.field == field && problem.detail?.contains(field) == true)
             #expect(
                 try await harness.metadata.profile(ProfileScope(organization: "default"), revision: nil)?.revision == 1)
+        }
+    }
+
+    /// Rules and geofences are laid over each other as whole lists, so those that stay together are checked together.
+    @Test func `A rule names a geofence that its devices have, in whichever profile it is`() async throws {
+        let harness = try MetadataHarness()
+        try await harness.route { client in
+            func put(_ application: String, _ body: String) async throws -> String? {
+                let answer = try await client.send(
+                    .put, Self.path + application, bearer: harness.administrator, headers: Self.json,
+                    body: Data(body.utf8))
+                return answer.status == .ok ? nil : try answer.problem.detail ?? ""
+            }
+            let rule = #""compliance": [{"id": "a", "subject": "location", "operator": "inside", "geofence": "yard"}]"#
+            func fence(_ id: String) -> String {
+                #""geofences": [{"id": "\#(id)", "latitude": 1, "longitude": 1, "radiusMeters": 100}]"#
+            }
+            let shop = "/com.example.shop"
+            #expect(try await put(shop, "{\(rule)}")?.contains("compliance[0].geofence is \"yard\"") == true)
+            #expect(try await put("", "{\(fence("yard"))}") == nil)
+            #expect(try await put(shop, "{\(rule)}") == nil, "of the organization")
+            // The application's rule would lose its geofence.
+            let refused = try #require(try await put("", "{\(fence("gate"))}"))
+            #expect(refused.contains("com.example.shop") && refused.contains("yard"), "\(refused)")
+            #expect(try await put("", "{\(fence("yard")), \(rule)}") == nil)
+            // The application's geofences would take the place of the one that the organization's rule names.
+            #expect(try await put("/com.example.till", "{\(fence("till"))}")?.contains("yard") == true)
+            let preview = try await client.send(
+                .post, "/api/v1/profile-revisions/default/validate", bearer: harness.administrator,
+                headers: Self.json, body: Data("{\(fence("gate"))}".utf8))
+            #expect(preview.status == .unprocessableContent)
         }
     }
 

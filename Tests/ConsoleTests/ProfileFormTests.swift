@@ -30,9 +30,18 @@ import WireModel
             [
                 "id": "os", "subject": "operating-system-version", "operator": "<=", "version": "12",
                 "action": "\"Update\"", "consequence": "wipe",
-            ]
+            ], ["id": "at", "subject": "location", "operator": "inside", "geofence": "f"],
         ],
-        "geofences": [["id": "f", "latitude": .real(-52.520008), "longitude": 0, "radiusMeters": 20_000_000]],
+        "geofences": [
+            ["id": "f", "name": "Yard", "latitude": .real(-52.520008), "longitude": 0, "radiusMeters": 20_000_000],
+            [
+                "id": "p",
+                "corners": [
+                    ["latitude": 52, "longitude": .real(13.3777041)], ["latitude": .real(-0.5), "longitude": 179],
+                    ["latitude": 1, "longitude": -180],
+                ],
+            ],
+        ],
         "offlineTimeAllowedSeconds": 31_622_400, "doNotDisturbAllowed": true,
         "certificatePins": ["AQEB", "AgIC"], "certificateAuthorities": ["MAE="],
         "customPayload": "\n line 1\n\u{202E}line 2 \n",
@@ -108,6 +117,19 @@ import WireModel
             ("logging.level", "loud", ["logging": ["level": "loud"]]),
             ("privacy.mac", "eat", ["privacy": ["mac": "eat"]]),
             ("geofences.5.latitude", "north", ["geofences": [["latitude": "north"]]]),
+            (
+                "geofences.0.corners", "1, 2, 3\r\n\r\n 4.5 ,six\r\n7",
+                [
+                    "geofences": [
+                        [
+                            "corners": [
+                                ["latitude": 1, "longitude": "2, 3"], ["latitude": .real(4.5), "longitude": "six"],
+                                ["latitude": 7],
+                            ]
+                        ]
+                    ]
+                ]
+            ),
         ] as [(String, String, JSONValue)])
     func `What the API would refuse is sent to it`(name: String, value: String, profile: JSONValue) throws {
         #expect(try ProfileForm.profile(from: [(name, value), ("end", "1")]) == profile)

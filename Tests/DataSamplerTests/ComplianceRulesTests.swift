@@ -56,6 +56,25 @@ import WireModel
         #expect(report.device == device && report.application == application)
     }
 
+    @Test(
+        arguments: [
+            ("inside", .inside, .compliant), ("inside", .outside, .nonCompliant), ("inside", .unknown, .unknown),
+            ("outside", .inside, .nonCompliant), ("outside", .outside, .compliant), ("outside", .unknown, .unknown),
+            ("inside", nil, .unknown), ("near", .inside, .unknown),
+        ] as [(String, GeofenceSide?, WireCompliance)])
+    func `A rule on the location is judged by the side of its geofence`(
+        expected: String, side: GeofenceSide?, state: WireCompliance
+    ) throws {
+        var rule = Self.rule("location", expected, "")
+        rule.geofence = "yard"
+        let report = ComplianceRules.evaluate(
+            [rule], applicationVersion: "", operatingSystemVersion: "",
+            sides: ["yard": side, "other": .inside].compactMapValues { $0 })
+        let result = try #require(report.results.first)
+        #expect(report.device == state && report.application == .unknown)
+        #expect(result.actual == (side ?? .unknown).rawValue && result.expected == "\(expected) yard")
+    }
+
     @Test(arguments: ["", "rolling", "12 (bookworm)"]) func `A version that cannot be read is unknown, never compliant`(
         version: String
     ) {

@@ -362,6 +362,23 @@ import WireModel
         #expect(try await notices().map(\.code) == [.deviceNonCompliant])
     }
 
+    @Test func `A rule on the location wipes only for the areas that the profile has now`() async throws {
+        try await profile {
+            var rule = rule(consequence: "wipe")
+            (rule.subject, rule.operator, rule.version, rule.geofence) = ("location", "inside", "", "yard")
+            $0.compliance = [rule]
+            $0.geofences = [.with { ($0.id, $0.radiusMeters) = ("yard", 100) }]
+        }
+        let device = try await enroll().deviceID
+        // Judged by the profile's first revision, whose geofence may have been another area.
+        try await report(device, broken("os", expected: "inside yard"))
+        #expect(try await wipes(device).isEmpty)
+        var beacon = broken("os", expected: "inside yard")
+        beacon.profileRevision = 2
+        try await report(device, beacon)
+        #expect(try await wipes(device).count == 1)
+    }
+
     @Test func `A wipe that the profile asks for later is issued then`() async throws {
         let device = try await enroll().deviceID
         try await report(device, broken("os", expected: ">= 12"))

@@ -43,6 +43,23 @@ import WireModel
         #expect(Self.count(from: Self.detection("wipe"), to: Self.detection("wipe", paths: ["/opt"])) == 1)
     }
 
+    @Test func `Another area of the same name is another risk`() {
+        func profile(radius: Double) -> WireProfile {
+            var profile = Self.rule("wipe") {
+                ($0.subject, $0.operator, $0.version, $0.geofence) = ("location", "inside", "", "yard")
+            }
+            profile.geofences = [.with { ($0.id, $0.radiusMeters) = ("yard", radius) }]
+            return profile
+        }
+        #expect(Self.count(from: WireProfile(), to: profile(radius: 100)) == 1)
+        #expect(Self.count(from: profile(radius: 100), to: profile(radius: 100)) == 0)
+        #expect(Self.count(from: profile(radius: 100), to: profile(radius: 50)) == 1)
+        // Nobody knows yet which devices it concerns.
+        let risks = ProfileRisk.risks(
+            [ConsequenceGroup(application: "a"): 3], from: { _ in WireProfile() }, to: { _ in profile(radius: 9) })
+        #expect(risks.map(\.devices) == [3] && risks.map(\.concerned) == [0])
+    }
+
     @Test func `Devices are counted by what they reported last`() {
         func group(_ system: String, _ isCompromised: Bool = false) -> ConsequenceGroup {
             ConsequenceGroup(application: "a", systemVersion: system, isCompromised: isCompromised)

@@ -50,6 +50,21 @@ package enum Tunables {
         package static let greatestCloseRounds = 16
     }
 
+    /// When a position decides on which side of a geofence's edge the device is. A position's accuracy is meant to hold
+    /// in 95 of 100 cases, which is two standard deviations.
+    package enum Geofences {
+        /// A position that is farther from the edge than so many times its accuracy decides at once: six standard
+        /// deviations are no noise. Range: `likelyFactor` to 10.
+        package static let sureFactor = 3.0
+        /// Positions that are farther from the edge than so many times their accuracy decide together. With less, noise
+        /// that lasts for minutes, as from reflections, would decide. Range: 1 to `sureFactor`.
+        package static let likelyFactor = 2.0
+        /// So many likely positions in succession decide. Each more costs an interval of delay. Range: 2 to 10.
+        package static let confirmations = 3
+        /// Meters: a better accuracy counts as this one, because receivers overstate theirs. Range: 0.1 to 5.
+        package static let leastAccuracy = 1.0
+    }
+
     /// Records that the collector refuses again and again.
     package enum Quarantine {
         /// The least seconds between two quarantined records. So a poison record cannot block the rest for ever, and an

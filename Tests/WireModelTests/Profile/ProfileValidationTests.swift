@@ -175,6 +175,66 @@ import WireModel
         #expect(fence(latitude, longitude, radius)?.hasPrefix("geofences[0].") == true)
     }
 
+    @Test func `A geofence is a circle or a polygon`() {
+        func polygon(_ count: Int, _ change: (inout WireGeofence) -> Void = { _ in }) -> String? {
+            message {
+                var fence = WireGeofence()
+                fence.id = "yard"
+                fence.corners = (0..<count).map { number in
+                    .with { ($0.latitude, $0.longitude) = (number == 0 ? 1 : 0, Double(number) / 100) }
+                }
+                change(&fence)
+                $0.geofences = [fence]
+            }
+        }
+        #expect(polygon(3) == nil && polygon(3) { $0.name = "Yard" } == nil)
+        #expect(polygon(2) == "geofences[0].corners has 2 entries; expected 3 to 100.")
+        #expect(polygon(101)?.contains("101 entries") == true)
+        for change in [{ $0.latitude = 1 }, { $0.longitude = 1 }, { $0.radiusMeters = 1 }]
+            as [(inout WireGeofence) -> Void]
+        {
+            #expect(polygon(3, change)?.contains("expected a circle or a polygon") == true)
+        }
+        #expect(
+            polygon(3) { $0.corners[1].latitude = .nan }?.hasPrefix("geofences[0].corners[1].latitude is nan") == true)
+        #expect(
+            polygon(3) { $0.corners[2].longitude = 180.1 }?.hasPrefix("geofences[0].corners[2].longitude is") == true)
+        #expect(polygon(3) { $0.corners[2] = $0.corners[1] }?.contains("corners[2] is where corners[1] is") == true)
+        #expect(polygon(3) { $0.name = String(repeating: "x", count: 256) }?.hasPrefix("geofences[0].name") == true)
+        #expect(
+            message {
+                let fence = WireGeofence.with { ($0.id, $0.radiusMeters) = ("a", 1) }
+                $0.geofences = [fence, fence]
+            }?.contains("one geofence per id") == true)
+    }
+
+    @Test func `A rule on the location names a geofence of the same profile`() throws {
+        func location(_ change: (inout WireComplianceRule) -> Void = { _ in }) -> WireProfile {
+            var profile = WireProfile()
+            var rule = WireComplianceRule()
+            (rule.id, rule.subject, rule.operator, rule.geofence) = ("here", "location", "inside", "yard")
+            change(&rule)
+            profile.compliance = [rule]
+            profile.geofences = [.with { ($0.id, $0.radiusMeters) = ("yard", 100) }]
+            return profile
+        }
+        func fault(_ change: (inout WireComplianceRule) -> Void) -> String? {
+            message { $0 = location(change) }
+        }
+        try location().validate()
+        try location { $0.operator = "outside" }.validate()
+        #expect(fault { $0.geofence = "" }?.hasPrefix("compliance[0].geofence has 0 bytes") == true)
+        #expect(
+            fault { $0.geofence = "Yard" }
+                == "compliance[0].geofence is \"Yard\"; expected the id of one of the profile's geofences.")
+        #expect(fault { $0.operator = ">=" }?.hasPrefix("compliance[0].operator is \">=\"") == true)
+        #expect(fault { $0.operator = "unknown" } != nil && fault { $0.version = "1" } != nil)
+        #expect(rule { $0.geofence = "yard" }?.hasPrefix("compliance[0].geofence is given") == true)
+        #expect(rule { $0.operator = "inside" }?.hasPrefix("compliance[0].operator is \"inside\"") == true)
+        // An application's profile may name a geofence of its organization's.
+        try location { $0.geofence = "elsewhere" }.validate(isOverlay: true)
+    }
+
     @Test(arguments: ["report", "block", "wipe", ""]) func `Consequences are of three kinds or not given`(name: String)
     {
         #expect(rule { $0.consequence = name } == nil && message { $0.detection.consequence = name } == nil)
@@ -206,7 +266,7 @@ import WireModel
         func withLater<Part: Message>(_ part: Part) throws -> Part { try Part(serializedBytes: part.encoded + later) }
         #expect(!WireProfile().hasUnknownFields)
         #expect(try withLater(WireProfile()).hasUnknownFields)
-        var profiles = Array(repeating: WireProfile(), count: 9)
+        var profiles = Array(repeating: WireProfile(), count: 10)
         profiles[0].sampling = try withLater(WireSamplingProfile())
         profiles[1].sampling.overrides = [try withLater(WireModuleIntervals())]
         profiles[2].analytics = try withLater(WireAnalyticsProfile())
@@ -216,6 +276,8 @@ import WireModel
         profiles[6].geofences = [try withLater(WireGeofence())]
         profiles[7].budgets = try withLater(WireBudgetProfile())
         profiles[8].detection = try withLater(WireDetectionProfile())
+        profiles[9].geofences = [.with { $0.corners = [WireGeoPoint()] }]
+        profiles[9].geofences[0].corners.append(try withLater(WireGeoPoint()))
         for profile in profiles {
             #expect(try WireProfile.decode(profile.encoded).hasUnknownFields, "\(profile)")
         }

@@ -140,6 +140,7 @@ enum ProfileDocument {
         rule.version = try fields.text("version") ?? ""
         rule.action = try fields.text("action") ?? ""
         rule.consequence = try fields.text("consequence") ?? ""
+        rule.geofence = try fields.text("geofence") ?? ""
         try fields.finish()
         return rule
     }
@@ -148,13 +149,42 @@ enum ProfileDocument {
         var fields = given
         var fence = WireGeofence()
         fence.id = try fields.text("id") ?? ""
-        for name in ["latitude", "longitude", "radiusMeters"] where !fields.names.contains(name) {
-            throw .invalidField(fields.place(name), "is missing.")
+        fence.name = try fields.text("name") ?? ""
+        let circle = ["latitude", "longitude", "radiusMeters"]
+        if fields.value("corners") == nil {
+            for name in circle where fields.value(name) == nil {
+                throw .invalidField(fields.place(name), "is missing.")
+            }
+            fence.latitude = try fields.number("latitude") ?? .nan
+            fence.longitude = try fields.number("longitude") ?? .nan
+            fence.radiusMeters = try fields.number("radiusMeters") ?? .nan
+        } else {
+            for name in circle where fields.value(name) != nil {
+                throw .invalidField(fields.place(name), "belongs to a circle, and a polygon has only corners.")
+            }
+            fence.corners = try corners(fields.objects("corners"), fields.place("corners"))
         }
-        fence.latitude = try fields.number("latitude") ?? .nan
-        fence.longitude = try fields.number("longitude") ?? .nan
-        fence.radiusMeters = try fields.number("radiusMeters") ?? .nan
         try fields.finish()
         return fence
+    }
+
+    private static func corners(_ given: [FieldReader], _ place: String) throws(Problem) -> [WireGeoPoint] {
+        // Without corners it would be read as a circle.
+        guard !given.isEmpty else {
+            throw .invalidField(place, "has no entries; a polygon has \(ProfileLimits.corners.lowerBound) or more.")
+        }
+        var corners: [WireGeoPoint] = []
+        for given in given {
+            var fields = given
+            var corner = WireGeoPoint()
+            for name in ["latitude", "longitude"] where fields.value(name) == nil {
+                throw .invalidField(fields.place(name), "is missing.")
+            }
+            corner.latitude = try fields.number("latitude") ?? .nan
+            corner.longitude = try fields.number("longitude") ?? .nan
+            try fields.finish()
+            corners.append(corner)
+        }
+        return corners
     }
 }

@@ -9,10 +9,12 @@ extension ProfileRiskView {
             let asks = VerdictConsequence(profile: rule.consequence)
             self.init(asks == .wipe ? .wipe : .block)
             self.rule = rule.id
-            let subject = rule.subject.replacing("-", with: " ")
+            let subject = rule.isOfLocation ? "device" : rule.subject.replacing("-", with: " ")
+            let expectation = rule.isOfLocation ? "\(rule.`operator`) the geofence \(rule.geofence)" : rule.expectation
             detail =
-                "The rule \(rule.id) expects the \(subject) to be \(rule.expectation). A device that breaks it is "
+                "The rule \(rule.id) expects the \(subject) to be \(expectation). A device that breaks it is "
                 + Self.consequence(asks)
+            if rule.isOfLocation { detail += " Which devices break it now is only known once they have judged it." }
         case .compromise(let asks):
             self.init(asks == .wipe ? .wipe : .block)
             detail = "A device that is found to be compromised is " + Self.consequence(asks)

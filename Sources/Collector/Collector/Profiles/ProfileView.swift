@@ -81,6 +81,13 @@ extension ProfileDocument {
             fields["geofences"] = .array(
                 zip(fences, profile.geofences).map { json, fence in
                     guard case .object(var fields) = json else { return json }
+                    guard fence.corners.isEmpty else {
+                        fields["corners"] = .array(
+                            fence.corners.map {
+                                ["latitude": .real($0.latitude), "longitude": .real($0.longitude)]
+                            })
+                        return .object(fields)
+                    }
                     fields["latitude"] = .real(fence.latitude)
                     fields["longitude"] = .real(fence.longitude)
                     return .object(fields)

@@ -113,15 +113,24 @@ extension ProfileField {
             .rows([
                 ProfileField("id", .text(maximumLength: 64), "The name of the rule in reports."),
                 ProfileField(
-                    "subject", .choice(["application-version", "operating-system-version"]),
+                    "subject", .choice(["application-version", "operating-system-version", "location"]),
                     """
-                    What is compared. The first gives the verdict on the application, the second \
-                    that on the device.
+                    What is judged. The first gives the verdict on the application, the others that \
+                    on the device.
                     """),
                 ProfileField(
-                    "operator", .choice(["<", "<=", "=", "!=", ">=", ">"]),
-                    "How the device's version must compare with the rule's."),
-                ProfileField("version", .text(maximumLength: 64), "The version, such as 12.4."),
+                    "operator", .choice(["<", "<=", "=", "!=", ">=", ">", "inside", "outside"]),
+                    """
+                    How the device's version must compare with the rule's, or where a device must be \
+                    as the geofence sees it: inside, outside.
+                    """),
+                ProfileField("version", .text(maximumLength: 64), "The version, such as 12.4. Not with location."),
+                ProfileField(
+                    "geofence", .text(maximumLength: 64),
+                    """
+                    With location: the id of one of the geofences that the device has, by this \
+                    profile or by its organization's.
+                    """),
                 ProfileField(
                     "action", .text(maximumLength: 255),
                     "A text for people, reported with the result. Nothing executes it."),
@@ -136,11 +145,24 @@ extension ProfileField {
         ProfileField(
             "geofences",
             .rows([
-                ProfileField("id", .text(maximumLength: 64), "The name of the area."),
-                ProfileField("latitude", .number(isWhole: false, -90, 90), "Of its centre, in degrees."),
-                ProfileField("longitude", .number(isWhole: false, -180, 180), "Of its centre, in degrees."),
-                ProfileField("radiusMeters", .number(isWhole: false, 1, 20000000), "In metres."),
-            ]), "Areas of interest. No device watches them yet; each reports that as a finding."),
+                ProfileField("id", .text(maximumLength: 64), "What events and compliance rules call it."),
+                ProfileField("name", .text(maximumLength: 255), "For people. Absent: the id."),
+                ProfileField("latitude", .number(isWhole: false, -90, 90), "Of a circle's centre, in degrees."),
+                ProfileField("longitude", .number(isWhole: false, -180, 180), "Of a circle's centre, in degrees."),
+                ProfileField("radiusMeters", .number(isWhole: false, 1, 20000000), "Of a circle, in meters."),
+                ProfileField(
+                    "corners", .positions,
+                    """
+                    Of a polygon, in place of a circle: its corners in their order around the area. \
+                    An edge is the shortest way between two corners. Edges do not meet elsewhere, \
+                    and no corner is farther than 5,000 km from the middle of the corners.
+                    """),
+            ]),
+            """
+            Areas that devices watch. A device records the events geofence.enter and \
+            geofence.leave. Each is a circle, or a polygon if it has corners. A device \
+            without a source of its position reports that as a finding.
+            """),
         ProfileField(
             "positionGridDegrees", .number(isWhole: false, 0.0001, 10),
             """

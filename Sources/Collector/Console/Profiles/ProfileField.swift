@@ -11,6 +11,8 @@ struct ProfileField: Sendable {
         case choices([String], emptyDecides: Bool)
         /// Any texts.
         case texts(emptyDecides: Bool)
+        /// Objects with `latitude` and `longitude`, one to a line.
+        case positions
         /// Objects with these fields.
         case rows([ProfileField])
         /// A map that has one of the words under each of the names.

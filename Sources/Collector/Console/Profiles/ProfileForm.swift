@@ -67,11 +67,7 @@ enum ProfileForm {
         switch kind {
         case .boolean:
             return form.text(path).map { $0 == "true" ? true : $0 == "false" ? false : .text($0) }
-        case .number:
-            return form.text(path).map { text in
-                Int64(text).map { .integer($0) } ?? Double(text).flatMap { $0.isFinite ? .real($0) : nil }
-                    ?? .text(text)
-            }
+        case .number: return form.text(path).map(number)
         case .choice: return form.text(path).map { .text($0) }
         case .text:
             // Forms send each line break as two characters.
@@ -86,6 +82,10 @@ enum ProfileForm {
             let lines = (form.values[path]?.first ?? "").split(whereSeparator: \.isNewline).map(String.init)
             let isGiven = !lines.isEmpty || emptyDecides && form.values["\(path).given"] != nil
             return isGiven ? .array(lines.map { .text($0) }) : nil
+        case .positions:
+            let lines = (form.values[path]?.first ?? "").split(whereSeparator: \.isNewline)
+            let positions = lines.filter { !$0.allSatisfy(\.isWhitespace) }.map(position)
+            return positions.isEmpty ? nil : .array(positions)
         case .rows(let fields):
             var rows: [JSONValue] = []
             for number in (form.rows[path] ?? []).sorted() {
@@ -100,7 +100,24 @@ enum ProfileForm {
         }
     }
 
+    private static func number(_ text: String) -> JSONValue {
+        Int64(text).map { .integer($0) } ?? Double(text).flatMap { $0.isFinite ? .real($0) : nil } ?? .text(text)
+    }
+
+    /// A line such as `52.5163, 13.3777`. What is missing or too much is sent on, to be refused by name.
+    private static func position(_ line: Substring) -> JSONValue {
+        let parts = line.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false).map {
+            number($0.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
+        return parts.count == 2 ? ["latitude": parts[0], "longitude": parts[1]] : ["latitude": parts[0]]
+    }
+
     // MARK: To a form
+
+    private static func line(_ position: JSONValue) -> String {
+        let parts = [position["latitude"], position["longitude"]].filter { $0 != .null }
+        return parts.map { $0.text ?? $0.compactText }.joined(separator: ", ")
+    }
 
     /// The fields with their values, as `profile-field.mustache` shows them.
     /// - Parameters:
@@ -175,6 +192,9 @@ enum ProfileForm {
                 view["emptyDecides"] = .boolean(emptyDecides)
                 view["isGiven"] = .boolean(value != .null)
             }
+        case .positions:
+            view["isTexts"] = true
+            view["lines"] = .text(value.items.map(line).joined(separator: "\n"))
         case .rows(let fields):
             let rows = value.items + Array(repeating: .null, count: spareRows)
             view["isRows"] = true

@@ -108,6 +108,8 @@ extension DeviceVerdicts {
                     && profile.compliance.contains {
                         $0.id == result.rule && $0.expectation == result.expected
                             && VerdictConsequence(profile: $0.consequence) == .wipe
+                            // The geofence may have been another area in a former revision.
+                            && (!$0.isOfLocation || beacon.profileRevision == profile.revision)
                     }
             }
         }

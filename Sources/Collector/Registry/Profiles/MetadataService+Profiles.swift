@@ -58,9 +58,12 @@ extension MetadataService {
                     effective = own.map { profile.overlaid(by: $0.profile) } ?? profile
                 }
                 do throws(WireError) {
-                    try profile.validate()
+                    try profile.validate(isOverlay: !scope.application.isEmpty)
                     try effective.validate()
                 } catch { return .failure(.invalid(error)) }
+                if scope.application.isEmpty, let fault = try profile.overlayFault(of: scope, in: connection) {
+                    return .failure(.invalid(fault))
+                }
                 return .success(effective)
             }
         } catch { throw .store(error) }
@@ -131,10 +134,14 @@ extension MetadataService {
             row.profile.application = scope.application
             row.profile.privacyKey = Data()
             do throws(WireError) {
-                try row.profile.validate()
-                // Two valid profiles can exceed a limit together, because scrub rules add up.
+                try row.profile.validate(isOverlay: !scope.application.isEmpty)
+                // Two valid profiles can exceed a limit together, because scrub rules add up, and a rule of one can
+                // name a geofence of the other.
                 if !scope.application.isEmpty { try organization.profile.overlaid(by: row.profile).validate() }
             } catch { return .failure(.invalid(error)) }
+            if scope.application.isEmpty, let fault = try row.profile.overlayFault(of: scope, in: connection) {
+                return .failure(.invalid(fault))
+            }
             try row.insert(into: connection)
             recordChanged(.profile(organization: scope.organization))
             try audit.append(
@@ -153,6 +160,30 @@ extension MetadataService {
         try connection.first(
             "SELECT coalesce(max(revision), 0) + 1 FROM profile WHERE organization = ?", organization
         ) { statement throws(StoreError) in try statement.uint64(0) } ?? 1
+    }
+}
+
+extension WireProfile {
+    /// Why this profile of an organization does not go with the newest profile of one of its applications: a rule would
+    /// name a geofence that is not there. `nil`: it goes with all of them.
+    fileprivate func overlayFault(
+        of scope: ProfileScope, in connection: any RegistrySession
+    ) throws(StoreError) -> WireError? {
+        let applications = try connection.rows(
+            """
+            SELECT DISTINCT application FROM profile WHERE organization = ? AND application <> ''
+            ORDER BY application
+            """, scope.organization
+        ) { $0.string(0) }
+        for application in applications {
+            let scope = ProfileScope(organization: scope.organization, application: application)
+            guard let row = try ProfileRow.one(scope, in: connection) else { continue }
+            do throws(WireError) { try overlaid(by: row.profile).validateGeofenceNames() } catch {
+                return WireError(
+                    error.code, "\(error.message) This is with the profile of application \(application) laid over it.")
+            }
+        }
+        return nil
     }
 }
 

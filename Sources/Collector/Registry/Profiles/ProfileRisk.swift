@@ -39,6 +39,8 @@ extension ProfileRisk.Cause {
             let isKnown = former.compliance.contains {
                 $0.id == rule.id && $0.subject == rule.subject && $0.expectation == rule.expectation
                     && $0.consequence == rule.consequence
+                    // The same words about another area are another rule.
+                    && profile.geofence(of: rule) == former.geofence(of: $0)
             }
             if !isKnown { causes.append(.rule(rule)) }
         }
@@ -55,7 +57,8 @@ extension ProfileRisk.Cause {
             switch ComplianceSubject(rawValue: rule.subject) {
             case .applicationVersion: rule.state(of: group.applicationVersion) == .nonCompliant
             case .operatingSystemVersion: rule.state(of: group.systemVersion) == .nonCompliant
-            case nil: false
+            // The collector does not judge where a device is.
+            case .location, nil: false
             }
         case .compromise: group.isCompromised
         case .telemetryDisabled: true

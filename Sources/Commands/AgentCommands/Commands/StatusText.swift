@@ -38,6 +38,12 @@ struct StatusText {
         line("profile", Self.profile(status.profile))
         for finding in status.profile.findings ?? [] { line("finding", finding) }
         if let verdicts = status.verdicts { Self.describe(verdicts, line) }
+        for fence in status.geofences ?? [] {
+            let name = fence.name.map { "\(fence.id) (\($0))" } ?? fence.id
+            let since = fence.since.map { " since \(moment($0))" } ?? ""
+            let doubt = fence.isConfirmed || fence.state == "unknown" ? "" : ", not confirmed by a position yet"
+            line("geofence", "\(name): \(fence.state)\(since)\(doubt)")
+        }
         if status.telemetryDisabled {
             line("telemetry", "disabled: nothing is sampled or recorded, and only commands are answered")
         }

@@ -18,6 +18,7 @@ final class BeaconMaker: Sendable {
 
     let pushTokens: PushTokenStore
     let compromise: CompromiseMonitor
+    private let geofences: GeofenceKeeper
     private let application: String
     private let applicationVersion: String
     private let person = Mutex(Person())
@@ -26,11 +27,13 @@ final class BeaconMaker: Sendable {
     ///   - rules: those at the start.
     ///   - detectors: search signs of compromise by the rules.
     init(
-        configuration: DataSamplerConfiguration, rules: DetectionRules, clock: any RecordClock, logger: Logger,
+        configuration: DataSamplerConfiguration, rules: DetectionRules, geofences: GeofenceKeeper,
+        clock: any RecordClock, logger: Logger,
         detectors: @escaping @Sendable (DetectionRules) -> [any CompromiseDetector]
     ) {
         pushTokens = PushTokenStore(directory: configuration.directory, logger: logger)
         compromise = CompromiseMonitor(rules: rules, clock: clock, logger: logger, detectors)
+        self.geofences = geofences
         application = configuration.applicationIdentifier
         applicationVersion = configuration.applicationVersion
     }
@@ -64,7 +67,7 @@ final class BeaconMaker: Sendable {
     func compliance(_ settings: DeviceSettings, facts: DeviceFacts.Reading) -> ComplianceReport {
         ComplianceRules.evaluate(
             settings.compliance, applicationVersion: applicationVersion,
-            operatingSystemVersion: facts.identity?.operatingSystem.version ?? "")
+            operatingSystemVersion: facts.identity?.operatingSystem.version ?? "", sides: geofences.sides)
     }
 
     /// Makes a beacon from the inputs, the settings, and what is known here.

@@ -5,8 +5,10 @@ enum ComplianceRules {
     /// - Parameters:
     ///   - applicationVersion: the program's version; empty if unknown.
     ///   - operatingSystemVersion: the distribution's version; empty if unknown or if the distribution has none.
+    ///   - sides: on which side of each geofence the device is, by the geofence's id.
     static func evaluate(
-        _ rules: [WireComplianceRule], applicationVersion: String, operatingSystemVersion: String
+        _ rules: [WireComplianceRule], applicationVersion: String, operatingSystemVersion: String,
+        sides: [String: GeofenceSide] = [:]
     ) -> ComplianceReport {
         var report = ComplianceReport()
         var device: [WireCompliance] = []
@@ -20,6 +22,7 @@ enum ComplianceRules {
             switch subject {
             case .applicationVersion: result.actual = applicationVersion
             case .operatingSystemVersion: result.actual = operatingSystemVersion
+            case .location: result.actual = (sides[rule.geofence] ?? .unknown).rawValue
             // A subject of a later version cannot be evaluated.
             case nil: break
             }

@@ -76,6 +76,7 @@ struct DeviceSettings: Equatable, Sendable {
     var hasGeofences = false
     var transmission: [WireTransmissionRule] = []
     var compliance: [WireComplianceRule] = []
+    var geofences: [WireGeofence] = []
     var detection = DetectionRules()
     /// The consequence where the device is compromised.
     var compromiseConsequence = VerdictConsequence.report
@@ -298,6 +299,7 @@ extension DeviceSettings {
         hasGeofences = !profile.geofences.isEmpty
         transmission = profile.transmission
         compliance = profile.compliance
+        geofences = profile.geofences
         // Validated: every pin is base64.
         localPins = local.certificatePins.compactMap { Data(base64Encoded: $0) }
         pins = profile.certificatePins.isEmpty ? localPins : profile.certificatePins

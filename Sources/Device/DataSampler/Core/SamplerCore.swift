@@ -54,6 +54,7 @@ final class SamplerCore: Sendable {
     let consent: ConsentKeeper
     let pins: PinKeeper
     let authorities: AuthorityKeeper
+    let geofences: GeofenceKeeper
     let metrics: SelfMetrics
     /// Where the device is, for all who may know.
     let location: LocationService
@@ -81,6 +82,9 @@ final class SamplerCore: Sendable {
             let authorities = try AuthorityKeeper(
                 directory: configuration.directory, logger: logger,
                 damaged: notices.postSetAside(AuthorityKeeper.fileName))
+            let geofences = try GeofenceKeeper(
+                directory: configuration.directory, fences: profile?.profile.geofences, logger: logger,
+                damaged: notices.postSetAside(GeofenceStates.fileName))
             let runtime =
                 try RuntimeSettings.file(in: configuration.directory)
                 .loadOrKeepAsDamaged(damaged: notices.postSetAside(RuntimeSettings.fileName)) ?? RuntimeSettings()
@@ -89,7 +93,8 @@ final class SamplerCore: Sendable {
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
                 configuration, runtime: runtime, queue: queue, queueClock: clock, consent: consent, pins: pins,
-                authorities: authorities, profile: profile, environment: environment, notices: notices, logger: logger)
+                authorities: authorities, geofences: geofences, profile: profile, environment: environment,
+                notices: notices, logger: logger)
             let status = try await queue.status()
             core.countEarlyEvents(status)
             core.reportReplacedQueue(status)
@@ -126,7 +131,7 @@ final class SamplerCore: Sendable {
     private init(
         _ configuration: DataSamplerConfiguration, runtime: RuntimeSettings, queue: RecordQueue,
         queueClock: QueueClock, consent: ConsentKeeper, pins: PinKeeper,
-        authorities: AuthorityKeeper,
+        authorities: AuthorityKeeper, geofences: GeofenceKeeper,
         profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment,
         notices: NoticeBoard, logger: Logger
     ) {
@@ -146,12 +151,14 @@ final class SamplerCore: Sendable {
         self.consent = consent
         self.pins = pins
         self.authorities = authorities
+        self.geofences = geofences
         analytics = AnalyticsLedger(
             directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled,
             logger: logger)
         let (detectors, host) = (environment.detectors, environment.host)
         beacons = BeaconMaker(
-            configuration: configuration, rules: settings.detection, clock: environment.clock, logger: logger
+            configuration: configuration, rules: settings.detection, geofences: geofences, clock: environment.clock,
+            logger: logger
         ) { rules in detectors(configuration, rules, host) }
         let filter = PrivacyFilter(
             policy: settings.privacy, key: settings.privacyKey, positionGrid: settings.positionGrid)

@@ -133,6 +133,15 @@ public struct UsageEvent: Sendable {
         return launch
     }
 
+    /// A geofence was entered or left.
+    ///
+    /// - Parameter inside: how long the device was inside; `nil` of an entry.
+    static func geofence(_ name: String, id: String, inside: Duration?) -> UsageEvent {
+        var event = UsageEvent(.geofence, name, nil, inside)
+        event.attributes["id"] = .string(id)
+        return event
+    }
+
     /// An enrollment was requested and answered.
     ///
     /// - Parameter duration: from the request to its answer; not negative.

@@ -9,6 +9,7 @@ extension SamplerCore {
     func eraseKeptState() throws(DataSamplerError) {
         try beacons.pushTokens.erase()
         try analytics.erase()
+        try geofences.erase()
         try eraseDamagedFiles()
     }
 
@@ -32,6 +33,7 @@ extension SamplerCore {
         try await parts()
         try pins.erase()
         try authorities.erase()
+        try geofences.erase()
         try RuntimeSettings.file(in: configuration.directory).file.remove()
         try ReportedBlocks.file(in: configuration.directory).file.remove()
         try ReportedOff.file(in: configuration.directory).file.remove()

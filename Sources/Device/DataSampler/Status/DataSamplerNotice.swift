@@ -47,6 +47,11 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let blocked = Kind(rawValue: "blocked")
         /// The profile does not ask to block the use of the program any more.
         public static let unblocked = Kind(rawValue: "unblocked")
+        /// The device entered a geofence of the profile, or is inside when the profile comes; `details["geofence"]` has
+        /// its id.
+        public static let geofenceEntered = Kind(rawValue: "geofence-entered")
+        /// The device left a geofence of the profile; `details["geofence"]`, its id.
+        public static let geofenceLeft = Kind(rawValue: "geofence-left")
         /// Data is not sent now: ``DataSamplerNotice/closedGate`` says why, `details["streams"]` which data waits.
         /// Posted when that has lasted ten seconds, and again when reason or streams change.
         public static let networkStopped = Kind(rawValue: "network-stopped")

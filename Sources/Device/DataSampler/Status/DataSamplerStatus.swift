@@ -108,9 +108,9 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
             public var rule: String
             /// `unknown`, `compliant`, `non-compliant`.
             public var state: String
-            /// The version found; empty if unknown.
+            /// The version found; empty if unknown. Of a rule on the location: `inside`, `outside` or `unknown`.
             public var actual: String
-            /// Operator and version.
+            /// Operator and version, or operator and geofence.
             public var expected: String
         }
 
@@ -126,6 +126,21 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var rules: [Rule]
         /// Why the profile asks to block the use of the program; empty if it does not.
         public var blocks: [String]
+    }
+
+    /// A geofence of the profile.
+    public struct Geofence: Codable, Equatable, Sendable {
+        /// Its id.
+        public var id: String
+        /// Its name for people; `nil` if it has none.
+        public var name: String?
+        /// Where the device was when a position last decided it: `inside`, `outside`, or `unknown` if none has.
+        public var state: String
+        /// Since when; `nil` if unknown.
+        public var since: Int64?
+        /// Whether a position has confirmed the state since the start, and since positions may be read. Otherwise
+        /// compliance rules take it for unknown.
+        public var isConfirmed: Bool
     }
 
     /// The state of a module.
@@ -234,6 +249,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var settings: [String: Setting]
     /// Compromise and compliance; `nil` if nothing runs, or from an older agent.
     public var verdicts: Verdicts?
+    /// The profile's geofences in its order; `nil` if it has none, or from an older agent.
+    public var geofences: [Geofence]?
     /// Whether telemetry is disabled.
     public var telemetryDisabled: Bool
     /// `granted`, `pending` or `denied`.

@@ -16,6 +16,7 @@ extension SamplerCore {
         let transmitter = run?.transmitter
         let findings = profileFindings(settings).map(\.text)
         let holds = StreamHolds(awaits: awaitedDecisions)
+        let fences = geofences.report
         let profile =
             run?.profile
             ?? ProfileKeeper.Report(revision: settings.profileRevision, fetched: storedProfile?.stored.fetched)
@@ -27,6 +28,7 @@ extension SamplerCore {
                 revision: profile.revision, fetched: profile.fetched, failure: profile.failure,
                 refusal: profile.refusal, findings: findings.isEmpty ? nil : findings),
             settings: settings.described, verdicts: run == nil ? nil : verdicts.status,
+            geofences: fences.isEmpty ? nil : fences,
             telemetryDisabled: settings.telemetryDisabled,
             consent: consent.consent.rawValue,
             doNotDisturb: run?.isDoNotDisturb ?? false, doNotDisturbDecision: run?.doNotDisturbStatus,

@@ -4,8 +4,10 @@
 /// Unlike in records, an unknown enum value is refused too, because a setting that cannot be honoured must not seem to
 /// be in force. Pure; safe from any thread.
 extension WireProfile {
+    /// - Parameter isOverlay: it is an application's own profile, whose rules may name geofences of its organization's.
+    ///   What devices get of both is checked without this.
     /// - Throws: `.invalidField`. The message has the field's name in the JSON form, the value and what is expected.
-    package func validate() throws(WireError) {
+    package func validate(isOverlay: Bool = false) throws(WireError) {
         try Self.checkText(organization, "organization", 0...ProfileLimits.nameBytes)
         try Self.checkText(application, "application", 0...ProfileLimits.nameBytes)
         if hasSampling { try sampling.validate() }
@@ -17,8 +19,9 @@ extension WireProfile {
         try Self.checkCount(transmission.count, "transmission", ProfileLimits.transmissionRules)
         for (place, rule) in transmission.enumerated() { try rule.validate("transmission[\(place)]") }
         if hasBeaconSeconds { try Self.check(beaconSeconds, "beaconSeconds", ProfileLimits.beaconSeconds, "seconds") }
-        try validateCompliance()
         try validateGeofences()
+        try validateCompliance()
+        if !isOverlay { try validateGeofenceNames() }
         if hasPositionGridDegrees {
             try Self.check(positionGridDegrees, "positionGridDegrees", ProfileLimits.positionGridDegrees, "degrees")
         }
@@ -48,38 +51,6 @@ extension WireProfile {
         if hasDetection { try detection.validate() }
     }
 
-    private func validateCompliance() throws(WireError) {
-        try Self.checkCount(compliance.count, "compliance", ProfileLimits.complianceRules)
-        var ids: Set<String> = []
-        for (place, rule) in compliance.enumerated() {
-            let field = "compliance[\(place)]"
-            try Self.checkText(rule.id, "\(field).id", 1...ProfileLimits.idBytes)
-            guard ids.insert(rule.id).inserted else {
-                throw .field("\(field).id", "is a second \"\(rule.id)\"", "one rule per id")
-            }
-            try Self.checkName(rule.subject, "\(field).subject", ProfileLimits.complianceSubjects)
-            try Self.checkName(rule.`operator`, "\(field).operator", ProfileLimits.complianceOperators)
-            try Self.checkVersion(rule.version, "\(field).version")
-            try Self.checkText(rule.action, "\(field).action", 0...ProfileLimits.nameBytes)
-            try Self.checkConsequence(rule.consequence, "\(field).consequence")
-        }
-    }
-
-    private func validateGeofences() throws(WireError) {
-        try Self.checkCount(geofences.count, "geofences", ProfileLimits.geofences)
-        var ids: Set<String> = []
-        for (place, fence) in geofences.enumerated() {
-            let field = "geofences[\(place)]"
-            try Self.checkText(fence.id, "\(field).id", 1...ProfileLimits.idBytes)
-            guard ids.insert(fence.id).inserted else {
-                throw .field("\(field).id", "is a second \"\(fence.id)\"", "one geofence per id")
-            }
-            try Self.check(fence.latitude, "\(field).latitude", -90...90, "degrees")
-            try Self.check(fence.longitude, "\(field).longitude", -180...180, "degrees")
-            try Self.check(fence.radiusMeters, "\(field).radiusMeters", ProfileLimits.radiusMeters, "meters")
-        }
-    }
-
     private static func checkPrivacy(_ name: String, _ action: WirePrivacyAction) throws(WireError) {
         guard ProfileLimits.privacyClasses.contains(name) else {
             throw .field(
@@ -90,25 +61,6 @@ extension WireProfile {
         case .send, .hash, .coarsen, .drop: return
         case .unspecified, .UNRECOGNIZED:
             throw .field("privacy.\(name)", "is action \(action.rawValue)", "send, hash, coarsen or drop")
-        }
-    }
-
-    /// Versions of packages and systems begin with a digit.
-    private static func checkVersion(_ version: String, _ field: String) throws(WireError) {
-        let isVersion =
-            version.utf8.count <= ProfileLimits.idBytes && version.utf8.first.map { (0x30...0x39).contains($0) } == true
-            && version.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default:
-                    [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "~"), UInt8(ascii: "_")]
-                        .contains(byte)
-                }
-            }
-        guard isVersion else {
-            throw .field(
-                field, "is \"\(version)\"",
-                "a version such as 26.3 or 6.1.0-18, at most \(ProfileLimits.idBytes) characters")
         }
     }
 }
@@ -232,7 +184,7 @@ extension WireTransmissionRule {
 }
 
 extension WireProfile {
-    fileprivate static func check<Value: Comparable & CustomStringConvertible>(
+    static func check<Value: Comparable & CustomStringConvertible>(
         _ value: Value, _ field: String, _ range: ClosedRange<Value>, _ unit: String
     ) throws(WireError) {
         // NaN is in no range.
@@ -241,30 +193,30 @@ extension WireProfile {
         }
     }
 
-    fileprivate static func checkName(_ value: String, _ field: String, _ known: [String]) throws(WireError) {
+    static func checkName(_ value: String, _ field: String, _ known: [String]) throws(WireError) {
         guard known.contains(value) else {
             let shown = value.utf8.count <= ProfileLimits.idBytes ? "\"\(value)\"" : "\(value.utf8.count) bytes long"
             throw .field(field, "is \(shown)", "one of \(known.joined(separator: " "))")
         }
     }
 
-    fileprivate static func checkConsequence(_ name: String, _ field: String) throws(WireError) {
+    static func checkConsequence(_ name: String, _ field: String) throws(WireError) {
         if !name.isEmpty { try checkName(name, field, ProfileLimits.consequences) }
     }
 
-    fileprivate static func checkText(_ value: String, _ field: String, _ bytes: ClosedRange<Int>) throws(WireError) {
+    static func checkText(_ value: String, _ field: String, _ bytes: ClosedRange<Int>) throws(WireError) {
         guard bytes.contains(value.utf8.count) else {
             throw .field(field, "has \(value.utf8.count) bytes", "\(bytes.lowerBound) to \(bytes.upperBound)")
         }
     }
 
-    fileprivate static func checkCount(_ count: Int, _ field: String, _ limit: Int) throws(WireError) {
+    static func checkCount(_ count: Int, _ field: String, _ limit: Int) throws(WireError) {
         guard count <= limit else { throw .field(field, "has \(count) entries", "at most \(limit)") }
     }
 }
 
 extension WireError {
-    fileprivate static func field(_ name: String, _ found: String, _ expected: String) -> WireError {
+    static func field(_ name: String, _ found: String, _ expected: String) -> WireError {
         WireError(.invalidField, "\(name) \(found); expected \(expected).")
     }
 }
@@ -283,6 +235,7 @@ package enum ProfileLimits {
     package static let batteryShare: ClosedRange<UInt32> = 0...10_000
     /// The range of a share in ten-thousandths of one core. More than one core is possible; 0 sets no budget.
     package static let cpuShare: ClosedRange<UInt32> = 0...10_000_000
+    /// Meters: a geofence's radius. Half of the earth's circumference has 20,015,087.
     package static let radiusMeters: ClosedRange<Double> = 1...20_000_000
     /// The grid of coarse positions in degrees: 11 m to 1,100 km of latitude. A finer one would hide nothing.
     package static let positionGridDegrees: ClosedRange<Double> = 0.0001...10
@@ -293,7 +246,6 @@ package enum ProfileLimits {
     package static let modules = WireRecordKind.modules.map(\.name) + ["custom"]
     package static let transmissionData = ["status", "event", "sample", "log"]
     package static let complianceSubjects = ComplianceSubject.allCases.map(\.rawValue)
-    package static let complianceOperators = ComplianceOperator.allCases.map(\.rawValue)
     package static let consequences = VerdictConsequence.allCases.map(\.rawValue)
     /// Privacy classes that a profile may decide.
     package static let privacyClasses = Set(FieldClass.decidable.map(\.rawValue))
@@ -304,6 +256,8 @@ package enum ProfileLimits {
     static let ssidBytes = 1...32
     static let complianceRules = 256
     static let geofences = 256
+    /// The corners of a geofence that is a polygon.
+    package static let corners = 3...100
     /// The most entries of each list of the detection settings.
     static let detectionEntries = 512
     package static let pins = 32
