@@ -31,8 +31,8 @@ final class GeofenceKeeper: Sendable {
 
     /// - Parameters:
     ///   - fences: of the profile at hand; `nil` if there is none.
-    ///   - damaged: called for a damaged file, which is set aside. The states are then decided anew, and a geofence that
-    ///     the device is in is entered once more.
+    ///   - damaged: called for a damaged file, which is set aside. The states are then decided anew, and a geofence
+    ///     that the device is in is entered once more.
     /// - Throws: `storage` if the file cannot be read or is of a newer version.
     init(
         directory: String, fences: [WireGeofence]?, logger: Logger, damaged: (DataSamplerError) -> Void

@@ -14,8 +14,8 @@ import WireModel
 /// - together with those before it, if ``Tunables/Geofences/confirmations`` in succession were farther from the edge
 ///   than ``Tunables/Geofences/likelyFactor`` times their accuracy, on this side.
 ///
-/// Nearer to the edge nothing is decided, and the state stays. So noise along an edge makes no crossings: between two of
-/// them lie twice the likely distance, eight standard deviations. A position decides nothing about a geofence whose
+/// Nearer to the edge nothing is decided, and the state stays. So noise along an edge makes no crossings: between two
+/// of them lie twice the likely distance, eight standard deviations. A position decides nothing about a geofence whose
 /// radius is less than the position's accuracy, and one without an accuracy decides nothing at all.
 ///
 /// A geofence is known by its id. If its area changes, its state stays until a position decides anew: a device that is

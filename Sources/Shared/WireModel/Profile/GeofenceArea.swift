@@ -4,10 +4,12 @@ import Glibc
 ///
 /// A circle is every point that is not farther from its centre than its radius. A polygon's edge is the shortest way on
 /// the sphere between two corners, a part of a great circle. So a polygon may cross the antimeridian and may have a
-/// pole inside, and needs no rule for either. No corner is farther than ``maximumReach`` from the middle of the corners.
-/// Therefore a polygon has one inside: the side that is smaller. Seen from the earth's centre, a plane that touches the
-/// sphere in that middle shows great circles as straight lines (gnomonic projection). Whether a point is inside, and
-/// whether edges cross, is decided in this plane; distances are those on the sphere.
+/// pole inside, and needs no rule for either.
+///
+/// No corner is farther than ``maximumReach`` from the middle of the corners. Therefore a polygon has one inside: the
+/// side that is smaller. Seen from the earth's centre, a plane that touches the sphere in that middle shows great
+/// circles as straight lines (gnomonic projection). Whether a point is inside, and whether edges cross, is decided in
+/// this plane; distances are those on the sphere.
 package struct GeofenceArea: Sendable {
     /// Meters from the middle of a polygon to its farthest corner, at most.
     static let maximumReach = 5_000_000.0
@@ -75,7 +77,8 @@ package struct GeofenceArea: Sendable {
             }
         }
         let sum = corners.reduce(SIMD3<Double>.zero) { $0 + $1.vector }
-        middle = SpherePoint(sum.length > 1e-9 ? sum / sum.length : corners[0].vector)
+        let middle = SpherePoint(sum.length > 1e-9 ? sum / sum.length : corners[0].vector)
+        self.middle = middle
         for (number, corner) in corners.enumerated() {
             let distance = corner.distance(to: middle)
             guard distance <= Self.maximumReach else {
@@ -133,7 +136,7 @@ package struct GeofenceArea: Sendable {
 /// A polygon in the plane that touches the sphere in its middle. Pure.
 private struct PolygonPlane: Sendable {
     private let middle, east, north: SIMD3<Double>
-    private let corners: [SIMD2<Double>]
+    private var corners: [SIMD2<Double>] = []
 
     init(_ points: [SpherePoint], around middle: SpherePoint) {
         self.middle = middle.vector
@@ -142,7 +145,6 @@ private struct PolygonPlane: Sendable {
         let direction = axis.cross(middle.vector)
         east = direction / direction.length
         north = middle.vector.cross(east)
-        corners = []
         corners = points.map { project($0.vector) }
     }
 
