@@ -101,6 +101,34 @@ import WireModel
         #expect(first?.contains(#""message":"6""#) == true)
     }
 
+    @Test func `A message is delivered when the program has exited with 0`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let hook = try hook(#"cat >> "$1"; test -e "$2""#, arguments: ["\(directory)/out", "\(directory)/ready"])
+        var wire = WireDeliverMessage()
+        (wire.text, wire.payload, wire.contentType) = ("it's $(touch x)\n", Data([0, 255]), "image/png")
+        let message = DataSamplerMessage(command: Data(repeating: 1, count: 16), wire)
+        await #expect(throws: (any Error).self) { try await hook.deliver(message) }
+        #expect(hook.status.failed == 1 && hook.status.lastFailure == "exited with 1")
+        try Data().write(to: URL(filePath: "\(directory)/ready"))
+        try await hook.deliver(message)
+        #expect(hook.status.succeeded == 1)
+        let lines = try String(contentsOfFile: "\(directory)/out", encoding: .utf8).split(separator: "\n")
+        struct Received: Decodable {
+            var kind: String
+            var details: [String: String]
+        }
+        for line in lines {
+            let received = try JSONDecoder().decode(Received.self, from: Data(line.utf8))
+            #expect(received.kind == "message-received")
+            #expect(
+                received.details == [
+                    "command": "01010101-0101-0101-0101-010101010101", "text": wire.text, "payload": "AP8=",
+                    "contentType": "image/png",
+                ])
+        }
+        #expect(lines.count == 2)
+    }
+
     private func settings(_ file: String) throws -> AgentSettings {
         let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
         let layers = SettingLayers<AgentSettings>(

@@ -273,6 +273,13 @@ struct CommandRoutesTests {
         (#"{"kind": "request-logs", "arguments": {"level": "loud"}}"#, "arguments.level"),
         (#"{"kind": "change-log-level", "arguments": {"level": "error"}}"#, "arguments.durationSeconds"),
         (#"{"kind": "change-log-level", "arguments": {"durationSeconds": 5}}"#, "arguments.level"),
+        (#"{"kind": "message"}"#, "arguments.text"),
+        (#"{"kind": "message", "arguments": {"text": "a\u001bb"}}"#, "arguments.text"),
+        (#"{"kind": "message", "arguments": {"text": "a", "payload": "%"}}"#, "arguments.payload"),
+        (#"{"kind": "message", "arguments": {"payload": "AA=="}}"#, "arguments.contentType"),
+        (#"{"kind": "message", "arguments": {"payload": "AA==", "contentType": "png"}}"#, "arguments.contentType"),
+        (#"{"kind": "message", "arguments": {"text": "a", "contentType": "image/png"}}"#, "arguments.contentType"),
+        (#"{"kind": "message", "arguments": {"text": "a", "reason": "b"}}"#, "arguments.reason"),
         (#"{"kind": "cancel"}"#, "arguments.command"),
         (#"{"kind": "cancel", "arguments": {"command": "7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11"}}"#, "arguments.command"),
     ])
@@ -392,6 +399,43 @@ struct CommandRoutesTests {
             let again = try await scene.harness.device(previous: scene.device)
             #expect(again.deviceID == scene.device.deviceID)
             #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .created)
+        }
+    }
+
+    @Test func `A message reaches the device with text and payload, and the audit trail has neither`() async throws {
+        try await play { scene in
+            let issued = try await scene.issue(
+                #"""
+                {"kind": "message", "arguments": {"text": "Please \"restart\"\n\tnow", "payload": "AP8=", \#
+                "contentType": "image/png"}}
+                """#)
+            #expect(issued.status == .created)
+            let message = try #require(try await scene.given().first).message
+            #expect(message.text == "Please \"restart\"\n\tnow" && message.payload == Data([0, 255]))
+            #expect(message.contentType == "image/png")
+            let arguments = try #require(try issued.json.object("arguments"))
+            #expect(arguments.text("text") == message.text && arguments.text("payload") == "AP8=")
+            #expect(arguments.text("contentType") == "image/png")
+            let trail = try await scene.client.json(
+                "/api/v1/audit?action=command-issue", bearer: scene.harness.administrator)
+            #expect(trail.objects("items").first?.object("detail")?.text("kind") == "message")
+            #expect(!"\(trail)".contains("restart"))
+            let viewer = try await scene.harness.person(.viewer)
+            let refused = try await scene.issue(
+                #"{"kind": "message", "arguments": {"text": "a"}}"#, bearer: viewer)
+            #expect(refused.status == .forbidden)
+        }
+    }
+
+    @Test func `Messages have room of their own, and a wipe ends those that wait`() async throws {
+        try await play { scene in
+            let message = #"{"kind": "message", "arguments": {"text": "a"}}"#
+            for _ in 0..<8 { #expect(try await scene.issue(message).status == .created) }
+            let refused = try await scene.issue(message)
+            #expect(try refused.status == .conflict && refused.problem.code == "too-many-commands")
+            #expect(try await scene.issue(#"{"kind": "send-beacon"}"#).status == .created)
+            let wipe = try await scene.issue(#"{"kind": "wipe"}"#, bearer: scene.harness.administrator)
+            #expect(try await scene.given().map { CommandID($0.id)?.description } == [wipe.json.text("id")])
         }
     }
 

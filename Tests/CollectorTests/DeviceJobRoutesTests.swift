@@ -91,6 +91,21 @@ struct DeviceJobRoutesTests {
         }
     }
 
+    @Test func `A message to a group reaches each of its devices`() async throws {
+        try await play { scene in
+            let job = try await scene.run(
+                #""action": "command", "kind": "message", "arguments": {"text": "closing"}, "#
+                    + #""filter": {"agentVersion": "0"}"#)
+            #expect(job.text("state") == "done" && job.text("kind") == "message" && job.number("done") == 3)
+            #expect(job.object("arguments")?.text("text") == "closing")
+            for (number, device) in scene.devices.enumerated() {
+                let response = try await scene.client.send(.get, WireNames.commandsPath, bearer: device.credential)
+                let given = try response.message(WireCommandsAnswer.self).commands
+                #expect(given.map(\.message.text) == (number % 2 == 0 ? ["closing"] : []))
+            }
+        }
+    }
+
     @Test func `A selection that has changed is not confirmed`() async throws {
         try await play { scene in
             let filter = #""action": "revoke", "filter": {"state": "enrolled"}"#

@@ -180,6 +180,7 @@ struct OpenAPITests {
                 switch kind {
                 case "cancel": #"{"command": "7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11"}"#
                 case "change-log-level": #"{"level": "error", "durationSeconds": 1}"#
+                case "message": #"{"text": "a", "payload": "AA==", "contentType": "image/png"}"#
                 default: "{}"
                 }
             let body = #"{"kind": "\#(kind)", "arguments": \#(arguments), "expiresInSeconds": 2592000}"#

@@ -116,6 +116,21 @@ import Testing
         #expect(harness.requests.last?.body?["arguments"] == arguments)
     }
 
+    @Test func `A message to many devices is shown before it is sent`() async throws {
+        let harness = try Self.harness()
+        let options = try await Self.send(
+            [("action", "ask"), ("what", "message"), ("scope", "selected"), ("device", "d-1"), ("device", "d-2")],
+            to: harness)
+        let asked = try await Self.send(
+            Self.form(of: options.html).with("messageText", "Closing <soon>"), to: harness)
+        #expect(asked.html.contains("Closing &lt;soon&gt;"))
+        let begun = try await Self.send(Self.form(of: asked.html), to: harness)
+        #expect(begun.status == 422 || begun.status == 303)
+        let body = try #require(harness.requests.last?.body)
+        #expect(body["kind"] == "message" && body["arguments"] == ["text": "Closing <soon>"])
+        #expect(body["confirm"] == "1200-c0ffee" && body["devices"] == ["d-1", "d-2"])
+    }
+
     @Test func `Options that are refused are shown again`() async throws {
         let harness = try Self.harness()
         harness.set("POST /api/v1/device-jobs", .refusal(422, "invalid-field", "durationSeconds is too large."))

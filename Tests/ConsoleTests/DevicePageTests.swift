@@ -307,6 +307,13 @@ import Testing
             ),
             ([("action", "cancel"), ("command", "c1")], #"{"command":"c1"}"#),
             (
+                [
+                    ("action", "message"), ("isMessage", "yes"), ("messageText", "one\r\n<two>"),
+                    ("payload", "AA\r\n=="), ("contentType", " image/png "),
+                ],
+                #"{"contentType":"image/png","payload":"AA==","text":"one\n<two>"}"#
+            ),
+            (
                 [("action", "change-log-level"), ("level", "error"), ("durationSeconds", "soon")],
                 #"{"durationSeconds":"soon","level":"error"}"#
             ),

@@ -73,8 +73,52 @@ import WireModel
                 $0.changeLogLevel.level = .verbose
                 $0.changeLogLevel.durationSeconds = 604_801
             },
+            command(5) { $0.message = .init() },
         ])
-        #expect(machine.entries.map(\.state) == [.failed, .unsupported, .failed, .failed])
+        #expect(machine.entries.map(\.state) == [.failed, .unsupported, .failed, .failed, .failed])
+    }
+
+    @Test func `A message that is put off begins anew after twice the pause each time, up to an hour`() {
+        var machine = received([command(1, expires: 86_400_000_000) { $0.message.text = "hello" }])
+        var (now, pauses): (Int64, [Int64]) = (0, [])
+        for _ in 1...9 {
+            machine.began(id(1))
+            machine.goesOn(id(1))
+            #expect(machine.nextToRun(now: now) == nil)
+            machine.putOff(id(1), "the screen is off", now: now)
+            #expect(machine.entries[0].state == .notNow && machine.unreported.map(\.id) == [id(1)])
+            let due = machine.wakeAt ?? 0
+            #expect(machine.nextToRun(now: due - 1) == nil && machine.nextToRun(now: due)?.id == id(1))
+            pauses.append((due - now) / minute)
+            now = due
+        }
+        #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60])
+    }
+
+    @Test func `What a person wrote is forgotten with the end of its command`() throws {
+        let words = Data("words of a person".utf8)
+        func isKept(_ machine: CommandLedgerStateMachine) -> Bool {
+            machine.entries.contains { $0.command.range(of: words) != nil }
+        }
+        func message(_ id: UInt8, enrollment: Data? = nil) -> WireCommand {
+            command(id, enrollment: enrollment) { $0.message.text = "words of a person" }
+        }
+        #expect(!isKept(received([message(1, enrollment: Data())])), "refused at once")
+        let waiting = received([message(1)])
+        #expect(isKept(waiting))
+        var (ended, cancelled, expired, erased) = (waiting, waiting, waiting, waiting)
+        ended.began(id(1))
+        ended.ended(id(1), .done, "", now: 1)
+        _ = cancelled.cancelled(id(1))
+        _ = expired.expire(now: 3_600_000_000)
+        let hadSome = erased.messagesErased()
+        let hasMore = erased.messagesErased()
+        #expect(hadSome && !hasMore)
+        for machine in [ended, cancelled, expired, erased] {
+            #expect(!isKept(machine) && machine.entries[0].state.isFinal)
+            let command = try WireCommand.decode(machine.entries[0].command)
+            #expect(command.action == .message(.init()), "it keeps its kind")
+        }
     }
 
     private func longCommand() -> CommandLedgerStateMachine {

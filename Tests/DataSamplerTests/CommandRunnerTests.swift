@@ -24,7 +24,9 @@ import WireModel
         func reloadProfile() async -> ProfileKeeper.Outcome { .failed("the collector is away") }
         func changeLogLevel(_ level: LogLevelWish?) async {}
         func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError) {}
-        func cancelLogs(command: Data) async {}
+        func deliver(command: Data, _ message: WireDeliverMessage) -> Bool { false }
+        func claimErasedMessages() -> Bool { false }
+        func cancel(command: Data) async {}
         func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError) {
             wipes.add(1, ordering: .relaxed)
             pending.withLock { $0 = command }

@@ -87,6 +87,73 @@ struct NoticeTests {
         }
     }
 
+    private struct Message: Decodable {
+        var kind: String
+        var details: [String: String]
+    }
+
+    /// The messages that the program was given.
+    private static func messages(_ received: String) -> [Message] {
+        Program.text(received).split(separator: "\n")
+            .compactMap { try? JSONDecoder().decode(Message.self, from: Data($0.utf8)) }
+            .filter { $0.kind == "message-received" }
+    }
+
+    @Test func `A message reaches the configured program, whatever kills the agent`() async throws {
+        var dice = SeededGenerator.announced(for: "NoticeTests.messages")
+        try await Deployment.run { deployment in
+            let received = deployment.directory + "/received"
+            let hook = try Self.hook(deployment, #"cat >> "$1""#)
+            func start(_ deployment: Deployment) throws {
+                try deployment.startAgent(
+                    ["--notice-hook", hook], environment: ["WS1_NOTICE_HOOK_ARGUMENTS": received])
+            }
+            try await deployment.startCollector()
+            try start(deployment)
+            try await deployment.waitUntilAgentAnswers()
+            let device = try await deployment.deviceID()
+            let text = #"nobody's \"shell\" $(touch x)\nreads this"#
+            let first = try await deployment.issue(
+                #"{"kind": "message", "arguments": {"text": "\#(text)", "payload": "AP8=", "#
+                    + #""contentType": "image/png"}}"#, to: device)
+            #expect(try await deployment.end(of: first, device: device).state == "done")
+            let message = try #require(Self.messages(received).first)
+            #expect(
+                message.details == [
+                    "command": first.id, "text": "nobody's \"shell\" $(touch x)\nreads this", "payload": "AP8=",
+                    "contentType": "image/png",
+                ])
+
+            var waiting: [Deployment.Command] = []
+            for number in 1...6 {
+                waiting.append(
+                    try await deployment.issue(
+                        #"{"kind": "message", "arguments": {"text": "number \#(number)"}}"#, to: device))
+            }
+            try await deployment.kill(times: 8, using: &dice, startAgent: start)
+            for command in waiting {
+                #expect(try await deployment.end(of: command, device: device).state == "done")
+            }
+            let given = Set(Self.messages(received).compactMap { $0.details["command"] })
+            #expect(given == Set(([first] + waiting).map(\.id)), "each at least once")
+            let log = Program.text(deployment.directory + "/agent.log")
+            #expect(log.contains("kind=message-received") && !log.contains("reads this") && !log.contains("number 1"))
+        }
+    }
+
+    @Test func `An agent without a program for notices takes no messages`() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let device = try await deployment.deviceID()
+            let command = try await deployment.issue(
+                #"{"kind": "message", "arguments": {"text": "hello"}}"#, to: device)
+            let ended = try await deployment.end(of: command, device: device)
+            #expect(ended.state == "unsupported" && ended.detail?.contains("noticeHook") == true)
+        }
+    }
+
     @Test func `A proxy that is not there stops the network for this reason`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()

@@ -31,6 +31,28 @@ import WireModel
             "jobs leave room for single ones")
     }
 
+    @Test func `A message takes a place for each KiB that it begins`() {
+        func message(_ id: UInt8, text: Int, payload: Int = 0) -> WireCommand {
+            var command = Self.command(expires: 9_000)
+            command.id = Data([id])
+            command.message.text = String(repeating: "a", count: text)
+            command.message.payload = Data(repeating: 0, count: payload)
+            return command
+        }
+        let (commands, device) = (OpenCommands(), DeviceID(high: 1, low: 1))
+        var taken = 0
+        func places(_ command: WireCommand) -> Int {
+            #expect(commands.add(command, of: device, organization: "o"))
+            let now = OpenCommands.limit - commands.room(below: OpenCommands.limit, organization: "o", at: 1_000)
+            defer { taken = now }
+            return now - taken
+        }
+        #expect(places(message(2, text: 1)) == 1 && places(message(3, text: 1024)) == 1)
+        #expect(places(message(4, text: 1024, payload: 1)) == 2 && places(message(5, text: 4096, payload: 4096)) == 8)
+        commands.end([Data([5])], of: device)
+        #expect(commands.room(below: OpenCommands.limit, organization: "o", at: 1_000) == OpenCommands.limit - 4)
+    }
+
     @Test func `An organization without room uses none of another's, and its wipes have their own`() {
         let commands = OpenCommands()
         for number in 0..<OpenCommands.limit {

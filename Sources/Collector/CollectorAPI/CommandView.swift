@@ -57,6 +57,7 @@ package struct CommandArguments: Codable, Equatable, Sendable {
     package var captureSeconds: Int?
     package var maximumBytes: Int?
     package var categories: [String]?
+    /// Text that lines contain; of `message`, its text.
     package var text: String?
     package var includeVerboseRing: Bool?
     /// The duration of `change-log-level`.
@@ -65,6 +66,10 @@ package struct CommandArguments: Codable, Equatable, Sendable {
     package var command: String?
     /// The reason of `wipe` and `enterprise-wipe`.
     package var reason: String?
+    /// The payload of `message`, base64.
+    package var payload: String?
+    /// The media type of that payload.
+    package var contentType: String?
 
     package init() {}
 }

@@ -232,11 +232,15 @@ public final class DataSampler: Service {
             ?? CommandLedger()
         let logs = try LogKeeper(configuration, logger: logger)
         let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs)
+        let messages = MessageDelivery(
+            receive: configuration.receiveMessage, notices: notifier, events: events, sleeper: environment.sleeper,
+            logger: logger)
         let profiles = ProfileKeeper(core: core, transmitter: transmitter, events: events, roll: environment.roll)
         let delivery = DeliveryWatch(core: core, transmitter: transmitter, sleeper: environment.sleeper)
         let leaving = LeaveKeeper(
             core: core, transmitter: transmitter, events: events, sleeper: environment.sleeper
         ) { () async throws(DataSamplerError) in
+            messages.erase()
             await logRequests.cancelAll()
             await uploader.cancelAll()
             try await profiles.erase(keepsProtection: false)
@@ -252,6 +256,7 @@ public final class DataSampler: Service {
             },
             leave: { (deadline) async throws(DataSamplerError) in try await leaving.begin(by: deadline) },
             eraseParts: { (endsEnrollment) async throws(DataSamplerError) in
+                messages.erase()
                 await uploader.cancelAll()
                 try await logs.erase()
                 if endsEnrollment { try await profiles.erase(keepsProtection: true) }
@@ -260,7 +265,7 @@ public final class DataSampler: Service {
             save: { (ledger) throws(DataSamplerError) in try ledgerFile.save(ledger) }, ledger: ledger, core: core,
             actions: DeviceActions(
                 core: core, events: events, loop: loop, transmitter: transmitter, profiles: profiles, wipes: wipes,
-                logRequests: logRequests, traces: traces), events: events, logger: logger)
+                logRequests: logRequests, messages: messages, traces: traces), events: events, logger: logger)
         try await leaving.resume()
         try await wipes.resume { command in ledger.machine.isOwed(command) }
         core.analytics.launched()
@@ -269,8 +274,8 @@ public final class DataSampler: Service {
             core: core, events: events,
             parts: DeviceSupervisor.Parts(
                 loop: loop, transmitter: transmitter, delivery: delivery, profiles: profiles, commands: commands,
-                wipes: wipes, leaving: leaving, logs: logs, logRequests: logRequests, uploader: uploader,
-                budgets: budgets, traces: traces,
+                wipes: wipes, leaving: leaving, logs: logs, logRequests: logRequests, messages: messages,
+                uploader: uploader, budgets: budgets, traces: traces,
                 logind: configuration.followsLogind
                     ? LogindWatch(address: environment.systemBus, core: core, loop: loop, events: events) : nil),
             custom: custom, doNotDisturb: doNotDisturb,

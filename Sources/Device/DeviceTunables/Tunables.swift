@@ -123,6 +123,12 @@ package enum Tunables {
         package static let answerAgainMicroseconds: Int64 = 60_000_000
         /// The pause before a command that could not run yet is tried again. Range: 1 s to 1 h.
         package static let retryMicroseconds: Int64 = 60_000_000
+        /// The longest pause before a message that the host program did not take is delivered again. The pause begins
+        /// with `retryMicroseconds` and doubles, because each attempt is reported. Range: 1 min to 24 h.
+        package static let longestRetryMicroseconds: Int64 = 3600 * 1_000_000
+        /// How long the host program may take for one message before the call is cancelled. Longer than the agent's
+        /// notice hook may run. Range: 1 min to 1 h.
+        package static let messageLimit = Duration.seconds(600)
         /// How long an ended command is kept after it expired, so a late repeat does not count as new. Range: 10 min to
         /// 7 days.
         package static let keptMicroseconds: Int64 = 3600 * 1_000_000

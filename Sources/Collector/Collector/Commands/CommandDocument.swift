@@ -55,6 +55,7 @@ struct CommandDocument {
             var wipe = WireEnterpriseWipe()
             if let reason = try Self.bounded(&arguments, "reason") { wipe.reason = reason }
             action = .enterpriseWipe(wipe)
+        case "message": action = .message(try Self.message(&arguments))
         default: throw .invalidField("kind", "is \(kind.utf8.count <= 64 ? kind : "too long"). Known: \(Self.kinds).")
         }
         try arguments?.finish()
@@ -62,7 +63,7 @@ struct CommandDocument {
 
     static let kindNames = [
         "request-logs", "cancel", "send-beacon", "query-device-information", "reload-profile", "change-log-level",
-        "wipe", "enterprise-wipe",
+        "wipe", "enterprise-wipe", "message",
     ]
     private static let kinds = kindNames.joined(separator: ", ")
 
@@ -131,6 +132,20 @@ struct CommandDocument {
         return change
     }
 
+    private static func message(_ fields: inout FieldReader?) throws(Problem) -> WireDeliverMessage {
+        var message = WireDeliverMessage()
+        message.text = try fields?.text("text") ?? ""
+        if let text = try fields?.text("payload") {
+            guard let payload = Data(base64Encoded: text), !payload.isEmpty else {
+                throw .invalidField("arguments.payload", "is not base64 (RFC 4648) of 1 byte or more.")
+            }
+            message.payload = payload
+        }
+        message.contentType = try fields?.text("contentType") ?? ""
+        if let (field, rule) = message.objection { throw .invalidField("arguments.\(field)", rule) }
+        return message
+    }
+
     /// The bundle id of one program; empty for all.
     private static func application(_ fields: inout FieldReader?) throws(Problem) -> String {
         let text = try fields?.text("application") ?? ""
@@ -155,7 +170,8 @@ extension WireCommand.OneOf_Action {
     var role: PersonRole {
         switch self {
         case .wipe, .enterpriseWipe: .administrator
-        case .requestLogs, .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .changeLogLevel: .operator
+        case .requestLogs, .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .changeLogLevel, .message:
+            .operator
         }
     }
 }

@@ -257,6 +257,10 @@ extension CommandArguments {
             application = change.application.isEmpty ? nil : change.application
         case .wipe(let wipe): reason = wipe.reason.isEmpty ? nil : wipe.reason
         case .enterpriseWipe(let wipe): reason = wipe.reason.isEmpty ? nil : wipe.reason
+        case .message(let message):
+            text = message.text.isEmpty ? nil : message.text
+            payload = message.payload.isEmpty ? nil : message.payload.base64EncodedString()
+            contentType = message.contentType.isEmpty ? nil : message.contentType
         }
     }
 }

@@ -6,7 +6,7 @@ import WireModel
 /// Commands that must be sent to devices, in memory, so a batch's answer does not wait for the disk. Limited per device
 /// (`CommandShare`) and per organization, so that no organization uses another's room.
 final class OpenCommands: Sendable {
-    /// The most of all devices of an organization, wipes and cancellations apart.
+    /// The most places (`WireCommand.places`) of all devices of an organization. Wipes and cancellations take none.
     static let limit = 150_000
     /// The most with those of jobs over many devices, so that single commands have room beside them.
     static let limitOfJobs = 125_000
@@ -18,7 +18,7 @@ final class OpenCommands: Sendable {
         /// Oldest first.
         var commands: [WireCommand]
 
-        var counted: Int { commands.count { $0.share.countsForOrganization } }
+        var counted: Int { commands.reduce(0) { $0 + $1.places } }
     }
 
     private struct State {
@@ -49,7 +49,7 @@ final class OpenCommands: Sendable {
 
         mutating func append(_ command: WireCommand, of device: DeviceID, organization: String) {
             devices[device, default: Open(organization: organization, commands: [])].commands.append(command)
-            if command.share.countsForOrganization { counts[organization, default: 0] += 1 }
+            counts[organization, default: 0] += command.places
         }
     }
 
@@ -71,7 +71,7 @@ final class OpenCommands: Sendable {
         ) { row in
             guard let device = DeviceID(row.data(0)), let command = try? WireCommand.decode(row.data(1)) else { return }
             let organization = row.string(2)
-            guard !command.share.countsForOrganization || loaded.counts[organization, default: 0] < Self.loadLimit
+            guard command.places == 0 || loaded.counts[organization, default: 0] < Self.loadLimit
             else { return }
             loaded.append(command, of: device, organization: organization)
         }
@@ -121,7 +121,7 @@ final class OpenCommands: Sendable {
         }
     }
 
-    /// How many more of an organization there may be that count for it.
+    /// How many more places the commands of an organization may take.
     /// - Parameter limit: of all its devices.
     func room(below limit: Int, organization: String, at now: Int64) -> Int {
         state.withLock { state in
@@ -134,8 +134,7 @@ final class OpenCommands: Sendable {
     /// - Returns: whether there was room.
     func add(_ command: WireCommand, of device: DeviceID, organization: String) -> Bool {
         state.withLock { state in
-            guard !command.share.countsForOrganization || state.counts[organization, default: 0] < Self.limit
-            else { return false }
+            guard command.places == 0 || state.counts[organization, default: 0] < Self.limit else { return false }
             state.keep(of: device) { !$0.isEnded(by: command) }
             // Who follows the registry may have loaded it between its commit and now.
             let isKnown = state.devices[device]?.commands.contains { $0.id == command.id } ?? false

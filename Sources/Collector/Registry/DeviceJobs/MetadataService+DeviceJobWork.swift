@@ -86,8 +86,7 @@ extension MetadataService {
     private func roomForCommands(
         of job: DeviceJobRow, to next: [SelectedDevice], at now: Int64
     ) throws(StoreError) -> Int {
-        guard case .command(let action, let expires) = job.action, expires > now,
-            CommandShare(action).countsForOrganization
+        guard case .command(let action, let expires) = job.action, expires > now, action.places > 0
         else { return next.count }
         var room: [String: Int] = [:]
         for (number, device) in next.enumerated() {
@@ -99,7 +98,7 @@ extension MetadataService {
                 room[organization]
                 ?? openCommands.room(below: OpenCommands.limitOfJobs, organization: organization, at: now)
             guard left > 0 else { return number }
-            room[organization] = left - 1
+            room[organization] = left - action.places
         }
         return next.count
     }

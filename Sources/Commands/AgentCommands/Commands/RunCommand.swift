@@ -37,16 +37,17 @@ struct RunCommand: ServiceCommand {
         do throws(DataSamplerError) {
             var configuration = settings.configuration
             configuration.logStore = logs
-            let sampler = try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent"))
-            let running = RunningSettings(
-                settings, logger: logger, read: options.settings,
-                apply: { try await sampler.reconfigure($0.configuration) })
             let hook = settings.noticeHook.map { program in
                 NoticeHook(
                     .init(
                         program: program, arguments: settings.noticeHookArguments,
                         limit: .seconds(settings.noticeHookSeconds)), logger: logger)
             }
+            if let hook { configuration.receiveMessage = { message in try await hook.deliver(message) } }
+            let sampler = try DataSampler(configuration: configuration, logger: Logger(label: "ws1agent"))
+            let running = RunningSettings(
+                settings, logger: logger, read: options.settings,
+                apply: { try await sampler.reconfigure($0.configuration) })
             service = AgentService(
                 sampler: sampler, settings: running, directory: configuration.directory, group: settings.accessGroup,
                 hook: hook, logger: logger)
@@ -117,7 +118,8 @@ struct AgentService: Service {
         var metadata: Logger.Metadata = ["kind": "\(notice.kind)", "message": "\(notice.message)"]
         for (key, value) in notice.details { metadata["detail.\(key)"] = "\(value)" }
         logger.notice("notice", metadata: metadata)
-        hook?.receive(notice)
+        // The hook had the message itself.
+        if notice.kind != .messageReceived { hook?.receive(notice) }
     }
 
     private func serve() async throws {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Synchronization
+import Transmitter
 
 /// Runs a program of this machine's owner on each notice, such as one that mails it or restarts the network.
 ///
@@ -13,7 +14,8 @@ import Synchronization
 ///
 /// A program that runs longer than the limit is killed with its process group. At most ``maximumWaiting`` notices wait
 /// for it; then the oldest are dropped and counted. When the agent stops, the running program is killed, and what waits
-/// is left out. Safe from any thread.
+/// is left out. A message of a person does not wait among the notices: whoever delivers it waits, hears how the run
+/// ended, and may repeat it. Safe from any thread.
 final class NoticeHook: Sendable {
     struct Settings: Equatable, Sendable {
         /// An absolute path.
@@ -33,6 +35,8 @@ final class NoticeHook: Sendable {
     private let notices: AsyncStream<DataSamplerNotice>
     private let continuation: AsyncStream<DataSamplerNotice>.Continuation
     private let counts: Mutex<NoticeHookStatus>
+    /// One run at a time, of a notice or a message.
+    private let turn = AsyncMutex()
 
     init(_ settings: Settings, logger: Logger) {
         self.settings = settings
@@ -51,27 +55,38 @@ final class NoticeHook: Sendable {
     /// Runs the program on the notices taken from the queue, until its task is cancelled.
     func run() async {
         for await notice in notices {
-            let failure = await run(on: notice)
-            guard !Task.isCancelled else { return }
-            counts.withLock { counts in
-                if let failure {
-                    counts.failed += 1
-                    counts.lastFailure = failure
-                } else {
-                    counts.succeeded += 1
-                }
-            }
-            if let failure {
-                logger.warning(
-                    "the notice hook failed", metadata: ["kind": "\(notice.kind)", "reason": "\(failure)"])
+            do { try await runInTurn(on: NoticeJSON(notice)) } catch is CancellationError { return } catch {
+                logger.warning("the notice hook failed", metadata: ["kind": "\(notice.kind)", "reason": "\(error)"])
             }
         }
     }
 
+    /// Runs the program on a message. Returns when the program has exited with 0.
+    ///
+    /// - Throws: why the program did not take the message; `CancellationError` if the task was cancelled, which kills
+    ///   the program.
+    func deliver(_ message: DataSamplerMessage) async throws { try await runInTurn(on: NoticeJSON(message)) }
+
+    private func runInTurn(on notice: NoticeJSON) async throws {
+        guard await turn.enter() else { throw CancellationError() }
+        defer { turn.leave() }
+        let failure = await run(on: notice)
+        try Task.checkCancellation()
+        counts.withLock { counts in
+            if let failure {
+                counts.failed += 1
+                counts.lastFailure = failure
+            } else {
+                counts.succeeded += 1
+            }
+        }
+        if let failure { throw HookError(failure) }
+    }
+
     /// - Returns: what went wrong; `nil` if the program exited with 0.
-    private func run(on notice: DataSamplerNotice) async -> String? {
+    private func run(on notice: NoticeJSON) async -> String? {
         let process: pid_t
-        do { process = try start(NoticeJSON(notice)) } catch { return "\(error)" }
+        do { process = try start(notice) } catch { return "\(error)" }
         let deadline = ContinuousClock.now + settings.limit
         var isKilled = false
         while true {
@@ -158,7 +173,7 @@ final class NoticeHook: Sendable {
     }
 }
 
-/// A notice as the program gets it.
+/// A notice or a message as the program gets it.
 private struct NoticeJSON: Encodable {
     var kind: String
     var message: String
@@ -170,6 +185,16 @@ private struct NoticeJSON: Encodable {
         kind = notice.kind.rawValue
         message = notice.message
         details = notice.details
+        time = Date().ISO8601Format()
+    }
+
+    init(_ message: DataSamplerMessage) {
+        kind = DataSamplerNotice.Kind.messageReceived.rawValue
+        self.message = "a person sent a message to this device"
+        details = ["command": message.id]
+        if !message.text.isEmpty { details["text"] = message.text }
+        if let payload = message.payload { details["payload"] = payload.base64EncodedString() }
+        if let contentType = message.contentType { details["contentType"] = contentType }
         time = Date().ISO8601Format()
     }
 

@@ -4,8 +4,8 @@ import WireModel
 
 /// Keeps the state of each command and decides what to do next. Pure.
 ///
-/// Each command has a ``State``. A long one (`isLong`, a request for logs) stays `running` while others are carried
-/// out, and reports its progress.
+/// Each command has a ``State``. A long one (`isLong`, a request for logs or a message) stays `running` while others
+/// are carried out. A request for logs reports its progress; a message that failed is put off.
 ///
 /// Every change is stored before it is acted on, so a crash repeats a step and never skips one. A command is kept until
 /// it expires, so a repeat is answered and not run again. Times are microseconds of the queue clock, which setting the
@@ -67,6 +67,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         var isLong: Bool?
         /// Progress of a long command, in ten-thousandths.
         var progress: UInt32?
+        /// How often a long command was put off.
+        var attempts: Int?
     }
 
     /// A temporary log level.
@@ -123,8 +125,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         let (state, detail) = Self.verdict(command, enrollment: enrollment, isExpired: life == 0)
         entries.append(
             Entry(
-                id: command.id, command: command.encoded, deadline: now + life, state: state, detail: detail,
-                isUnreported: true))
+                id: command.id, command: (state.isFinal ? command.withoutContent : command).encoded,
+                deadline: now + life, state: state, detail: detail, isUnreported: true))
     }
 
     private static func verdict(_ command: WireCommand, enrollment: Data, isExpired: Bool) -> (State, String) {
@@ -142,6 +144,9 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
             guard (WireLogLevel.error.rawValue...WireLogLevel.verbose.rawValue).contains(change.level.rawValue),
                 (1...604_800).contains(change.durationSeconds)
             else { return (.failed, "it needs a level from error to verbose and 1 to 604800 seconds") }
+            return (.received, "")
+        case .message(let message):
+            if let (field, rule) = message.objection { return (.failed, "its \(field) \(rule)") }
             return (.received, "")
         case .cancel, .sendBeacon, .queryDeviceInformation, .reloadProfile, .wipe, .enterpriseWipe:
             return (.received, "")
@@ -193,6 +198,32 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         if state == .notNow, let index = index(of: id) {
             entries[index].retryAt = now + Tunables.Commands.retryMicroseconds
         }
+    }
+
+    /// A long command failed and begins anew later: each time after twice the pause.
+    mutating func putOff(_ id: Data, _ detail: String, now: Int64) {
+        guard let index = index(of: id), entries[index].isLong == true, !entries[index].state.isFinal else { return }
+        let attempts = entries[index].attempts ?? 0
+        entries[index].attempts = attempts + 1
+        entries[index].isLong = nil
+        set(index, .notNow, detail)
+        entries[index].retryAt =
+            now
+            + min(
+                Tunables.Commands.retryMicroseconds << Int64(min(attempts, 16)),
+                Tunables.Commands.longestRetryMicroseconds)
+    }
+
+    /// The device was wiped or left: no message that waits is delivered.
+    /// - Returns: whether there was one.
+    mutating func messagesErased() -> Bool {
+        var isChanged = false
+        for index in entries.indices where !entries[index].state.isFinal {
+            guard case .message? = (try? WireCommand.decode(entries[index].command))?.action else { continue }
+            set(index, .expired, "the device was wiped or has left before the message was delivered")
+            isChanged = true
+        }
+        return isChanged
     }
 
     /// The command continues by itself from now on.
@@ -296,6 +327,19 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         entries[index].state = state
         entries[index].detail = detail
         entries[index].isUnreported = true
+        if state.isFinal, let command = try? WireCommand.decode(entries[index].command) {
+            entries[index].command = command.withoutContent.encoded
+        }
+    }
+}
+
+extension WireCommand {
+    /// Without what a person wrote to another, which is not kept longer than it is needed.
+    fileprivate var withoutContent: WireCommand {
+        guard case .message? = action else { return self }
+        var bare = self
+        bare.message = WireDeliverMessage()
+        return bare
     }
 }
 

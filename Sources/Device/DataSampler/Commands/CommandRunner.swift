@@ -113,7 +113,7 @@ actor CommandRunner {
             }
             let expired = ledger.machine.expire(now: now)
             if !expired.isEmpty { try save(ledger) }
-            for entry in expired where entry.isLong == true { await actions.cancelLogs(command: entry.id) }
+            for entry in expired where entry.isLong == true { await actions.cancel(command: entry.id) }
             try await reportStates()
             // The result must be reported. Otherwise the wipe's note would stop all records for ever.
             if let wipe = await actions.wipeUnderWay(), !ledger.machine.isOpen(wipe) {
@@ -159,6 +159,7 @@ actor CommandRunner {
                 ledger.machine.received(commands, enrollment: enrollment, serverTime: serverTime, now: core.queueTime)
                 || changed
         }
+        if actions.claimErasedMessages() { changed = ledger.machine.messagesErased() || changed }
         let heard = courses.withLock { courses in
             defer { courses = [] }
             return courses
@@ -170,6 +171,10 @@ actor CommandRunner {
             switch course {
             case .progressed(let progress, let why):
                 changed = ledger.machine.progressed(command, progress, waitsFor: why) || changed
+            case .ended(.notNow, let detail):
+                ledger.machine.putOff(command, detail, now: core.queueTime)
+                report(entry, .notNow, detail)
+                changed = true
             case .ended(let state, let detail):
                 ledger.machine.ended(command, state, detail, now: core.queueTime)
                 report(entry, state, detail)
@@ -207,7 +212,7 @@ actor CommandRunner {
             case .cancel(let cancel):
                 let answer = ledger.machine.cancelled(cancel.commandID)
                 await actions.changeLogLevel(level)
-                await actions.cancelLogs(command: cancel.commandID)
+                await actions.cancel(command: cancel.commandID)
                 return answer
             case .wipe(let wipe):
                 try await actions.wipe(command: entry.id, reason: wipe.reason, endsEnrollment: false)
@@ -215,6 +220,9 @@ actor CommandRunner {
                 try await actions.wipe(command: entry.id, reason: wipe.reason, endsEnrollment: true)
             case .requestLogs(let request):
                 try await actions.requestLogs(command: entry.id, request)
+                return nil
+            case .message(let message):
+                guard actions.deliver(command: entry.id, message) else { return (.unsupported, Self.takesNoMessages) }
                 return nil
             case nil: return (.unsupported, "this version does not know the command")
             }
@@ -227,6 +235,9 @@ actor CommandRunner {
             }
         }
     }
+
+    private static let takesNoMessages =
+        "the program on this device takes no messages: ws1agent needs a noticeHook, another program receiveMessage"
 
     private var level: LogLevelWish? { ledger.machine.logLevel }
 
@@ -291,7 +302,7 @@ extension WireCommand.OneOf_Action {
     fileprivate var asksForData: Bool {
         switch self {
         case .sendBeacon, .queryDeviceInformation, .requestLogs: true
-        case .changeLogLevel, .reloadProfile, .cancel, .wipe, .enterpriseWipe: false
+        case .changeLogLevel, .reloadProfile, .cancel, .wipe, .enterpriseWipe, .message: false
         }
     }
 }
@@ -307,8 +318,14 @@ protocol CommandActions: Sendable {
     func changeLogLevel(_ level: LogLevelWish?) async
     /// Starts collecting and uploading logs, or finds that it has started. `CommandRunner.heard` receives the progress.
     func requestLogs(command: Data, _ request: WireRequestLogs) async throws(DataSamplerError)
-    /// Does nothing if the command requested no logs or has ended.
-    func cancelLogs(command: Data) async
+    /// Begins to give a message to the host program, or finds that it has begun. `CommandRunner.heard` receives the
+    /// end.
+    /// - Returns: `false` if the host program takes no messages.
+    func deliver(command: Data, _ message: WireDeliverMessage) -> Bool
+    /// Whether messages that wait were erased since the last call.
+    func claimErasedMessages() -> Bool
+    /// Ends what continues by itself, a request for logs or a message. Does nothing for other commands and ended ones.
+    func cancel(command: Data) async
     /// Returns when everything is erased. The result may then be recorded; other records stay stopped until
     /// `wipeWasReported`, or for good if the enrollment ends.
     func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError)

@@ -13,6 +13,7 @@ struct DeviceActions: CommandActions {
     let profiles: ProfileKeeper
     let wipes: WipeKeeper
     let logRequests: LogRequests
+    let messages: MessageDelivery
     let traces: TraceSwitch
 
     func sendBeacon() async throws(DataSamplerError) {
@@ -54,7 +55,14 @@ struct DeviceActions: CommandActions {
         try await logRequests.begin(command: command, request)
     }
 
-    func cancelLogs(command: Data) async { await logRequests.cancel(command: command) }
+    func deliver(command: Data, _ message: WireDeliverMessage) -> Bool { messages.begin(command: command, message) }
+
+    func claimErasedMessages() -> Bool { messages.claimErasure() }
+
+    func cancel(command: Data) async {
+        messages.cancel(command: command)
+        await logRequests.cancel(command: command)
+    }
 
     func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError) {
         try await wipes.wipe(command: command, reason: reason, endsEnrollment: endsEnrollment)

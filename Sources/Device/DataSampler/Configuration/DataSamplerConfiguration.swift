@@ -145,6 +145,14 @@ public struct DataSamplerConfiguration: Sendable {
     /// cancelled. If the process ends before, ``DataSampler/start()`` calls it again. `nil`: there is none.
     public var eraseHostData: (@Sendable (DataSamplerWipe) async -> Void)?
 
+    /// Takes a message that a person sent to this program through the collector: the command `message`. When this
+    /// returns, the message is delivered and its command `done`. After an error, or after ten minutes, when the call is
+    /// cancelled, the command is `not-now`; the same message comes again after a minute, then after longer pauses,
+    /// until the command expires. Messages come one at a time. If the process ends before the end is stored, the next
+    /// start delivers the message again with the same ``DataSamplerMessage/id``. `nil`: the program takes no messages,
+    /// and the command is answered `unsupported`. Only a start reads it.
+    public var receiveMessage: (@Sendable (DataSamplerMessage) async throws -> Void)?
+
     /// Sets what is required; the profile and the defaults decide the rest.
     ///
     /// Values are checked by ``validate()`` and ``DataSampler/init(configuration:logger:)``.

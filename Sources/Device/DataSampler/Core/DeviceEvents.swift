@@ -60,7 +60,7 @@ enum DeviceEvent: Sendable {
     case networkSettled
     case transmitter(TransmitterEvent)
     case uploadChanged(LogUpload)
-    /// Logs that a command asked for came further.
+    /// A command that continues by itself came further: a request for logs, or a message.
     case commandWent(Data, CommandCourse)
 }
 

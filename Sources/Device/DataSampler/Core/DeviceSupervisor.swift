@@ -28,6 +28,7 @@ actor DeviceSupervisor {
         var leaving: LeaveKeeper
         var logs: LogKeeper
         var logRequests: LogRequests
+        var messages: MessageDelivery
         var uploader: LogUploader
         var budgets: BudgetKeeper
         var traces: TraceSwitch
@@ -97,6 +98,7 @@ actor DeviceSupervisor {
             group.addTask { await self.parts.loop.run() }
             group.addTask { await self.parts.transmitter.run() }
             group.addTask { await self.core.location.run() }
+            group.addTask { await self.parts.messages.run() }
             if let logind = self.parts.logind { group.addTask { await logind.run(sleeper: sleeper) } }
             group.addTask { await self.events.jobs.run(clock: clock, sleeper: sleeper) { await self.round(of: $0) } }
         }

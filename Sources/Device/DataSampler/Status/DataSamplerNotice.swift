@@ -71,6 +71,10 @@ public struct DataSamplerNotice: Equatable, Sendable, CustomStringConvertible {
         public static let newEpoch = Kind(rawValue: "new-epoch")
         /// A command of the collector ended; `details["action"]`, `details["state"]`.
         public static let commandEnded = Kind(rawValue: "command-ended")
+        /// The program has taken a message of a person: ``DataSamplerConfiguration/receiveMessage`` has returned.
+        /// `details["command"]` is its ``DataSamplerMessage/id``. Text and payload are not in it, because notices are
+        /// logged.
+        public static let messageReceived = Kind(rawValue: "message-received")
         /// logind reports that another person has the session at the machine's screen than before (ws1: a user change).
         /// Not posted for the first one after a start, nor while the host's `setUser` counts.
         public static let userChanged = Kind(rawValue: "user-changed")

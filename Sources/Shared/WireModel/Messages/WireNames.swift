@@ -60,6 +60,7 @@ extension WireCommand.OneOf_Action {
         case .changeLogLevel: "change-log-level"
         case .wipe: "wipe"
         case .enterpriseWipe: "enterprise-wipe"
+        case .message: "message"
         }
     }
 }

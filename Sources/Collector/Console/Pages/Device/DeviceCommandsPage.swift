@@ -78,6 +78,7 @@ struct DeviceCommandsPage: ConsolePage {
         }
         let kinds = [
             "send-beacon", "query-device-information", "reload-profile", "change-log-level", "request-logs", "cancel",
+            "message",
         ]
         guard kinds.contains(action) else { return nil }
         let command = try await visit.api.call(
@@ -120,6 +121,13 @@ struct DeviceCommandsPage: ConsolePage {
                     })
             }
             if form.isChecked("includeVerboseRing") { arguments["includeVerboseRing"] = .boolean(true) }
+        case "message":
+            // Forms end lines with CR LF.
+            if let text = form.text("messageText") { arguments["text"] = .text(text.replacing("\r\n", with: "\n")) }
+            if let payload = form.text("payload") {
+                arguments["payload"] = .text(payload.filter { !$0.isWhitespace })
+            }
+            readText("contentType")
         default: break
         }
         return arguments

@@ -30,6 +30,11 @@ struct DeviceAction: Sendable {
             consequence: withContact),
         DeviceAction(name: "request-logs", label: "Request logs", hasOptions: true, consequence: withContact),
         DeviceAction(
+            name: "message", label: "Send a message", hasOptions: true,
+            consequence:
+                "The program on each device gets it after the device's next contact. A message that no program has "
+                + "taken within a day expires."),
+        DeviceAction(
             name: "do-not-disturb-on", label: "Begin do-not-disturb",
             consequence: "Samples, events and logs of these devices pause from their next contact on.",
             job: "do-not-disturb"),

@@ -130,7 +130,8 @@ struct DeviceActionForm {
                 "which": .text(which), "fields": fields(of: selection).with("ready", "yes").hidden,
                 "back": .text(visit.base + visit.query.address(visit.path)),
                 "isLevel": .boolean(action.name == "change-log-level"),
-                "isLogs": .boolean(action.name == "request-logs"), "isRevoke": .boolean(action.name == "revoke"),
+                "isLogs": .boolean(action.name == "request-logs"),
+                "isMessage": .boolean(action.name == "message"), "isRevoke": .boolean(action.name == "revoke"),
                 "isWipe": .boolean(action.isTyped),
             ].merging(DeviceCommandsPage.choices(visit.form)) { $1 })
     }
