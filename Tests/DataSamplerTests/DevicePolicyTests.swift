@@ -55,6 +55,42 @@ import WireModel
         #expect(plan(policy).transmission.heldStreams.count == StreamName.allCases.count)
     }
 
+    @Test func `The location is wanted by those who may have it, and by nobody where it must not be read`() {
+        var profile = WireProfile.analyticsOn
+        profile.sampling.modulesGiven = true
+        profile.sampling.modules = ["gps"]
+        profile.beaconSeconds = 900
+        profile.doNotDisturbAllowed = true
+        func policy(_ action: WirePrivacyAction, geofences: Int = 0, doNotDisturb: Bool = false) -> DevicePolicy {
+            var profile = profile
+            profile.privacy["position"] = action
+            profile.geofences = Array(repeating: WireGeofence(), count: geofences)
+            var configuration = SamplerBench.configuration("/nonexistent")
+            configuration.gpsd = "127.0.0.1:2947"
+            var state = DoNotDisturbState()
+            if doNotDisturb { state.decided(true, request: Data(repeating: 1, count: 16), at: 1) }
+            return DevicePolicy(local: configuration, profile: profile, doNotDisturb: state)
+        }
+        #expect(plan(policy(.send)).location == LocationDemand(needs: [.samples, .beacons]))
+        #expect(plan(policy(.coarsen)).location == LocationDemand(needs: [.samples, .beacons]))
+        #expect(plan(policy(.drop)).location == LocationDemand())
+        #expect(
+            plan(policy(.drop, geofences: 1)).location
+                == LocationDemand(needs: [.geofences], watchInterval: .seconds(10)))
+        #expect(plan(policy(.send, geofences: 1, doNotDisturb: true)).location == LocationDemand())
+        #expect(plan(policy(.send, geofences: 1), isConsentDenied: true).location == LocationDemand())
+        #expect(plan(policy(.send, geofences: 1), awaits: .consent).location == LocationDemand())
+        #expect(plan(policy(.send, geofences: 1)) { $0.isWiping = true }.location == LocationDemand())
+        var changing = policy(.send, geofences: 1)
+        _ = handle(&changing, .consentChanging)
+        #expect(plan(changing).location == LocationDemand())
+        _ = handle(&changing, .consentChanged)
+        _ = handle(&changing, .suspended(true))
+        #expect(plan(changing).location == LocationDemand())
+        profile.telemetryDisabled = true
+        #expect(plan(policy(.send, geofences: 1)).location == LocationDemand())
+    }
+
     @Test func `Unlocks within five seconds are one`() {
         var policy = policy()
         func unlock(atSeconds seconds: UInt64) -> Int {

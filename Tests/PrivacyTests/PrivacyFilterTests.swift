@@ -217,6 +217,24 @@ import WireModel
 
     // MARK: Coarsen
 
+    /// Degrees, the grid, and what is left.
+    @Test(arguments: [
+        (52.516279, 0.01, 52.52), (52.516279, 0.0001, 52.5163), (52.516279, 0.5, 52.5), (-52.516279, 0.25, -52.5),
+        (52.516279, 10, 50), (0.004, 0.01, 0), (89.999, 7, 84), (-90, 7, -84), (179.999, 0.01, 180), (-180, 7, -175),
+        (178, 7, 175), (52.516279, 0.3, 52.5),
+    ])
+    func `A coarse position is on the grid, and never beyond the poles`(degrees: Double, grid: Double, coarse: Double)
+        throws
+    {
+        let filter = PrivacyFilter(
+            policy: .resolve(local: [.position: .coarsen], profile: ["position": .send]), key: Self.key,
+            positionGrid: grid)
+        var sample = WireGPSSample()
+        if abs(degrees) <= 90 { sample.location.latitude = degrees } else { sample.location.longitude = degrees }
+        let location = try Self.filtered(sample, .sampleGps, filter).location
+        #expect(abs((abs(degrees) <= 90 ? location.latitude : location.longitude) - coarse) < 1e-9)
+    }
+
     @Test func `Coarse values are what the table says`() throws {
         let beacon = try Self.filtered(Self.beacon(), .beacon, Self.all(.coarsen))
         #expect(beacon.deviceName == "example.org")

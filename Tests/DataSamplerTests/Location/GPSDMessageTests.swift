@@ -58,7 +58,8 @@ import Testing
     /// What a broken or hostile program sends: no trap, and no position.
     @Test(arguments: [
         "", "{", "{}", "null", "[]", "[{\"class\":\"POLL\"}]", "\u{0}", "{\"class\":7}", "{\"class\":\"POLL\"}",
-        #"{"class":"POLL","tpv":{}}"#, #"{"class":"POLL","tpv":[7,null,"x",[]]}"#, #"{"class":"POLL","tpv":"x","sky":1}"#,
+        #"{"class":"POLL","tpv":{}}"#, #"{"class":"POLL","tpv":[7,null,"x",[]]}"#,
+        #"{"class":"POLL","tpv":"x","sky":1}"#,
         #"{"class":"POLL","tpv":[{"mode":"3","time":"2026-01-01T00:00:00Z","lat":1,"lon":2}]}"#,
         #"{"class":"POLL","tpv":[{"time":"2026-01-01T00:00:00Z","lat":1,"lon":2}]}"#,
         #"{"class":"POLL","tpv":[{"mode":-1,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2}]}"#,
