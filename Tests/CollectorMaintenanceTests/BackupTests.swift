@@ -46,7 +46,7 @@ import WireModel
 
     @discardableResult
     private func restore(from path: String? = nil) throws -> StoreRestore.Report {
-        try StoreRestore(from: path ?? backup, to: restored, clock: clock).restore()
+        try StoreRestore(from: .directory(path ?? backup), to: restored, clock: clock).restore()
     }
 
     private func expectWhole(_ path: String) async throws {
@@ -236,7 +236,7 @@ import WireModel
         await #expect { try await takeBackup() } throws: { ($0 as? StoreError)?.code == .conflict }
         #expect(try FileManager.default.contentsOfDirectory(atPath: backup) == ["mine"])
         try await takeBackup(to: backup + "2")
-        #expect { try StoreRestore(from: backup + "2", to: data, clock: clock).restore() } throws: {
+        #expect { try StoreRestore(from: .directory(backup + "2"), to: data, clock: clock).restore() } throws: {
             ($0 as? StoreError)?.code == .conflict
         }
     }
@@ -276,9 +276,7 @@ import WireModel
             try FileManager.default.copyItem(atPath: backup, toPath: copy)
             try harm(copy)
             #expect { try restore(from: copy) } throws: { ($0 as? StoreError)?.code == code }
-            #expect(
-                !FileManager.default.fileExists(atPath: restored + "/collector.sqlite"),
-                "nothing a collector would start with")
+            #expect(!FileManager.default.fileExists(atPath: restored), "nothing half-restored is left")
         }
         let file = "/records/2026-03-01/sample.sqlite"
         try expectRefused(.corrupt) { copy in

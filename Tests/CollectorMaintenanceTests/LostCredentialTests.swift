@@ -34,8 +34,10 @@ import WireModel
     private func restore(_ name: String, from backup: String, newCredentialKey: Bool = false) throws
         -> MetadataService
     {
-        _ = try StoreRestore(from: path(backup), to: path(name), newCredentialKey: newCredentialKey, clock: clock)
-            .restore()
+        _ = try StoreRestore(
+            from: .directory(path(backup)), to: path(name), newCredentialKey: newCredentialKey, clock: clock
+        )
+        .restore()
         return try open(name).metadata
     }
 

@@ -34,7 +34,9 @@ import WireModel
             of: SQLiteRecordStore.openReading(directory: parent.path + "/data"), directory: parent.path + "/data",
             output: parent.path + "/backup", clock: clock, logger: quietLogger
         ).write()
-        _ = try StoreRestore(from: parent.path + "/backup", to: parent.path + "/restored", clock: clock).restore()
+        _ = try StoreRestore(
+            from: .directory(parent.path + "/backup"), to: parent.path + "/restored", clock: clock
+        ).restore()
         return try MetadataService.open(directory: parent.path + "/restored", clock: clock, logger: quietLogger).0
     }
 

@@ -89,8 +89,10 @@ final class TamperedStore: RecordStore {
         try await store.harmedPartitions()
     }
 
-    func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
-        try await store.backup(to: directory)
+    func backup(
+        to directory: String, receive: @Sendable (BackupFile) throws(StoreError) -> Void
+    ) async throws(StoreError) -> Bool {
+        try await store.backup(to: directory, receive: receive)
     }
 
     func partitions() async throws(StoreError) -> PartitionList { try await store.partitions() }

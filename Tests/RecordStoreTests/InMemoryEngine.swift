@@ -26,7 +26,7 @@ final class InMemoryEngine: RecordStoreEngine {
 
     func restored() async throws -> (any RecordStore)? {
         let name = UUID().uuidString
-        _ = try await memory.backup(to: name)
+        _ = try await memory.backup(to: name) { _ in }
         return InMemoryRecordStore(ofBackup: name, clock: clock)
     }
 

@@ -65,7 +65,7 @@ final class SQLiteEngine: RecordStoreEngine {
         let writer = try StoreBackup(
             of: store, directory: directory.path, output: backup, clock: clock, logger: quietLogger)
         _ = try await writer.write()
-        _ = try StoreRestore(from: backup, to: target, clock: clock).restore()
+        _ = try StoreRestore(from: .directory(backup), to: target, clock: clock).restore()
         return try SQLiteRecordStore.open(directory: target, clock: clock, logger: quietLogger)
     }
 

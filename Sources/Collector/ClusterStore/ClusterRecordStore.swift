@@ -188,7 +188,9 @@ package final class ClusterRecordStore: RecordStore {
     package func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] { try await table.harmed() }
 
     /// PostgreSQL and ClickHouse have backups of their own.
-    package func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
+    package func backup(
+        to directory: String, receive: @Sendable (BackupFile) throws(StoreError) -> Void
+    ) async throws(StoreError) -> Bool {
         throw StoreError(
             .invalid,
             "A cluster's store is backed up with the tools of its servers: first PostgreSQL, then ClickHouse, then the "

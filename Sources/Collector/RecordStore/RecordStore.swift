@@ -110,9 +110,11 @@ package protocol RecordStore: Sendable {
     /// Copies all records to a directory, each partition as of one moment, and syncs the copies.
     ///
     /// The metadata was copied before. Every chain in the backup is whole, with or without the records received since.
-    /// - Returns: the copied files; `nil` if a partition was dropped since the metadata was copied. Then the backup
-    ///   must begin anew.
-    func backup(to directory: String) async throws(StoreError) -> [BackupFile]?
+    /// - Parameter receive: is given each file once its copy is whole, and may remove the copy.
+    /// - Returns: `false` if a partition was dropped since the metadata was copied. Then the backup must begin anew.
+    func backup(
+        to directory: String, receive: @Sendable (BackupFile) throws(StoreError) -> Void
+    ) async throws(StoreError) -> Bool
 
     // MARK: Partitions
 

@@ -243,8 +243,10 @@ extension SQLiteRecordStore {
         try await inspector.harmedPartitions()
     }
 
-    package func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
-        try await inspector.backup(to: DataDirectory(path: directory))
+    package func backup(
+        to directory: String, receive: @Sendable (BackupFile) throws(StoreError) -> Void
+    ) async throws(StoreError) -> Bool {
+        try await inspector.backup(to: DataDirectory(path: directory), receive: receive)
     }
 }
 

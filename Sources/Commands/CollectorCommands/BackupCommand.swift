@@ -6,7 +6,6 @@ import Logging
 import RecordStore
 import SQLiteRecordStore
 import TelemetryBasics
-import WireModel
 
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,14 +17,31 @@ struct BackupCommand: AsyncParsableCommand {
             everything that devices have sent: keep it as safe as the collector's own data. It does not contain tokens \
             and certificates that are kept in separate files.
 
-            Example:
+            With --encrypt-to the backup is one encrypted file, and only owners of an identity can read it: see \
+            `ws1collector backup-identity`. Nothing unencrypted is written where the file goes. Until a database is \
+            encrypted, a copy of it is in the data directory (backup/), which needs room for collector.sqlite and for \
+            the largest file of records.
+
+            Examples:
               ws1collector backup --data /var/lib/ws1collector --output /backup/2026-03-01
+              ws1collector backup --data /var/lib/ws1collector --output /backup/2026-03-01.ws1backup \
+            --encrypt-to ws1backup1...
             """)
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: ArgumentHelp("The backup's directory, new or empty.", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp(
+            "The backup's directory, new or empty; with --encrypt-to a file, which must not exist.", valueName: "path"))
     var output: String
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Encrypt the backup to this recipient, as `backup-identity` printed it. Give it several times, up to 64, \
+            for several: each can open it alone.
+            """, valueName: "recipient"))
+    var encryptTo: [String] = []
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -39,10 +55,11 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
         let logger = Logger.ofCommand
+        let recipients = try encryptTo.map { text throws(StoreError) in try BackupRecipient(text) }
         let directory = try data.directory(otherwise: Self.backupOfCluster)
         let backup = try StoreBackup(
             of: try SQLiteRecordStore.openReading(directory: directory), directory: directory, output: output,
-            clock: SystemStoreClock(), logger: logger)
+            encryptedTo: recipients, clock: SystemStoreClock(), logger: logger)
         let report = try await backup.write()
         if json {
             try Output.json(BackupView(report))
@@ -74,68 +91,5 @@ private struct BackupView: Encodable {
         files = report.summary.files
         bytes = report.summary.bytes
         missingChunks = report.missingChunks
-    }
-}
-
-struct RestoreCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "restore",
-        abstract: "Make a data directory from a backup.",
-        discussion: """
-            Compares every file with its digest. The collector keeps its identity and gets a new incarnation. Devices \
-            go on sending. Records that they sent since the backup count as lost at the collector, and unfinished \
-            commands are not given again. Tokens and devices that were revoked since the backup are valid again: check \
-            them.
-
-            A device that enrolled or renewed its credential since the backup enrolls again by itself, if its \
-            enrollment token is still valid, and keeps its id, because its credential proves that this collector \
-            issued it. The key to that proof is in the backup. If others may have read the backup, give \
-            --new-credential-key.
-
-            Examples:
-              ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01
-              ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01 --new-credential-key
-            """)
-
-    @OptionGroup var data: DataOptions
-
-    @Option(help: ArgumentHelp("The backup's directory.", valueName: "dir"))
-    var from: String
-
-    @Flag(help: "Trust no credential issued since the backup. Devices that enrolled since then become new devices.")
-    var newCredentialKey = false
-
-    @Flag(help: "Print JSON.")
-    var json = false
-
-    func run() async throws {
-        let directory = try data.directory(
-            otherwise: "restore makes a data directory. A cluster is restored with the tools of its servers.")
-        let report = try StoreRestore(
-            from: from, to: directory, newCredentialKey: newCredentialKey, clock: SystemStoreClock()
-        ).restore()
-        if json { return try Output.json(RestoreView(report)) }
-        try Output.line(
-            """
-            \(CountText.of(report.summary.files, "file")), \(CountText.of(report.summary.bytes, "byte")) in \
-            \(directory); \(CountText.of(report.endedCommands, "command")) ended.
-            """
-        )
-    }
-}
-
-private struct RestoreView: Encodable {
-    var files: Int
-    var bytes: Int64
-    var collector: String
-    var incarnation: String
-    var endedCommands: Int
-
-    init(_ report: StoreRestore.Report) {
-        files = report.summary.files
-        bytes = report.summary.bytes
-        collector = report.collector
-        incarnation = report.incarnation.description
-        endedCommands = report.endedCommands
     }
 }

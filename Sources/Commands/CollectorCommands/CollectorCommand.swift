@@ -25,7 +25,8 @@ package struct CollectorCommand: AsyncParsableCommand {
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
             OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self, MoveCommand.self,
             VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
-            RestoreCommand.self, ExportCommand.self, RebuildCommand.self,
+            RestoreCommand.self, VerifyBackupCommand.self, BackupIdentityCommand.self, ExportCommand.self,
+            RebuildCommand.self,
         ])
 
     package init() {}

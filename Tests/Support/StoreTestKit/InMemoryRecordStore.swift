@@ -385,7 +385,9 @@ package final class InMemoryRecordStore: RecordStore {
 
     package func harmedPartitions() async throws(StoreError) -> [Partition: PartitionHarm] { [:] }
 
-    package func backup(to directory: String) async throws(StoreError) -> [BackupFile]? {
+    package func backup(
+        to directory: String, receive: @Sendable (BackupFile) throws(StoreError) -> Void
+    ) async throws(StoreError) -> Bool {
         var disk = state.withLock { $0.disk }
         if bug == .backupLeavesOutTheNewestRecord,
             let key = disk.chains.max(by: { $0.value.rows.last?.position ?? 0 < $1.value.rows.last?.position ?? 0 })?
@@ -395,7 +397,7 @@ package final class InMemoryRecordStore: RecordStore {
         }
         let copy = disk
         Self.backups.withLock { $0[directory] = copy }
-        return []
+        return true
     }
 
     // MARK: Partitions

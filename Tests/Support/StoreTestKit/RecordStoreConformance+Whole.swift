@@ -205,7 +205,7 @@ extension RecordStoreConformance {
         _ = try await store.drain(&device)
         guard let copy = try await engine.restored() else {
             // Such an engine says so, instead of writing an incomplete backup.
-            return await expectCode(.invalid) { _ = try await store.backup(to: "/nonexistent") }
+            return await expectCode(.invalid) { _ = try await store.backup(to: "/nonexistent") { _ in } }
         }
         let balance = try await store.balance(of: device.device)
         #expect(try await copy.balance(of: device.device) == balance)

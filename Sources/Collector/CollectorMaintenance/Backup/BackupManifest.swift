@@ -1,17 +1,19 @@
 import FoundationEssentials
 import Glibc
-import LogArchive
 import RecordStore
 import Registry
 import TelemetryBasics
 import WireModel
 
-/// The list of a backup's files: `<backup>/manifest.ndjson`, one JSON object a line, written when everything else is on
-/// disk. A backup without it, or whose last line does not say that it is complete, is none.
+/// The list of a backup's files, one JSON object a line. A backup whose last line does not say that it is complete is
+/// none.
 ///
 ///     {"format":1,"collector":"...","incarnation":"...","at":1790000000000000}
 ///     {"path":"records/2026-03-01/sample.sqlite","bytes":40960,"sha256":"..."}
 ///     {"complete":true,"files":1,"bytes":40960}
+///
+/// A backup in a directory has it as `manifest.ndjson`, written when everything else is on disk. In an encrypted backup
+/// each line of a file has the file's bytes after it.
 package enum BackupManifest {
     static let name = "manifest.ndjson"
     static let format = 1
@@ -28,6 +30,20 @@ package enum BackupManifest {
         var complete = true
         package var files = 0
         package var bytes: Int64 = 0
+
+        mutating func add(_ file: BackupFile) {
+            files += 1
+            bytes = bytes.addingSaturating(file.bytes)
+        }
+    }
+
+    /// A line with its line feed.
+    static func line(_ value: some Encodable, of path: String) throws(StoreError) -> Data {
+        guard var bytes = try? JSONEncoder.stable().encode(value) else {
+            throw StoreError(.internalFault, "\(path): a line cannot be encoded.")
+        }
+        bytes.append(UInt8(ascii: "\n"))
+        return bytes
     }
 
     /// Whether a path is one that a backup may hold: a file of ours, below the directory and nowhere else.
@@ -59,8 +75,7 @@ struct BackupManifestWriter: ~Copyable {
 
     mutating func add(_ file: BackupFile) throws(StoreError) {
         try write(line: file)
-        summary.files += 1
-        summary.bytes += file.bytes
+        summary.add(file)
     }
 
     /// Everything else is on disk.
@@ -72,83 +87,7 @@ struct BackupManifestWriter: ~Copyable {
     }
 
     private func write(line: some Encodable) throws(StoreError) {
-        guard var bytes = try? JSONEncoder.stable().encode(line) else {
-            throw StoreError(.internalFault, "\(path): a line cannot be encoded.")
-        }
-        bytes.append(UInt8(ascii: "\n"))
+        let bytes = try BackupManifest.line(line, of: path)
         try file.write(bytes.bytes)
-    }
-}
-
-/// Reads a backup's list, line by line.
-struct BackupManifestReader {
-    private let path: String
-    let head: BackupManifest.Head
-    let summary: BackupManifest.Summary
-
-    /// Reads it once through: nothing is done with a backup that is not complete.
-    /// - Throws: `.notFound`, `.corrupt`, `.newerVersion`, `.io`.
-    init(directory: String) throws(StoreError) {
-        path = "\(directory)/\(BackupManifest.name)"
-        guard Paths.exists(path) else {
-            throw StoreError(.notFound, "\(directory) is not a complete backup: it has no \(BackupManifest.name).")
-        }
-        var head: BackupManifest.Head?
-        var counted = BackupManifest.Summary()
-        var stated: BackupManifest.Summary?
-        let path = path
-        try Self.forEachLine(of: path) { line throws(StoreError) in
-            let decoder = JSONDecoder()
-            if head == nil {
-                guard let found = try? decoder.decode(BackupManifest.Head.self, from: line) else {
-                    throw Self.damaged(path)
-                }
-                guard found.format == BackupManifest.format else {
-                    throw StoreError(
-                        .newerVersion,
-                        "\(path) has format \(found.format), and this program reads format \(BackupManifest.format). "
-                            + "Restore the backup with the version that made it.")
-                }
-                head = found
-            } else if stated != nil {
-                throw Self.damaged(path)
-            } else if let file = try? decoder.decode(BackupFile.self, from: line) {
-                guard BackupManifest.isSafe(file.path) else { throw Self.damaged(path) }
-                counted.files += 1
-                counted.bytes += file.bytes
-            } else {
-                stated = try? decoder.decode(BackupManifest.Summary.self, from: line)
-                if stated == nil { throw Self.damaged(path) }
-            }
-        }
-        guard let head, let stated, stated == counted else { throw Self.damaged(path) }
-        self.head = head
-        summary = stated
-    }
-
-    func forEachFile(_ body: (BackupFile) throws(StoreError) -> Void) throws(StoreError) {
-        try Self.forEachLine(of: path) { line throws(StoreError) in
-            if let file = try? JSONDecoder().decode(BackupFile.self, from: line) { try body(file) }
-        }
-    }
-
-    private static func damaged(_ path: String) -> StoreError {
-        StoreError(.corrupt, "\(path) is damaged or incomplete. Use another backup.")
-    }
-
-    private static func forEachLine(of path: String, _ body: (Data) throws(StoreError) -> Void) throws(StoreError) {
-        guard let file = fopen(path, "re") else { throw StoreError(FileError("opening", path)) }
-        defer { fclose(file) }
-        var line: UnsafeMutablePointer<CChar>?
-        var capacity = 0
-        defer { free(line) }
-        while true {
-            let count = getline(&line, &capacity, file)
-            guard count > 0, let line else {
-                if ferror(file) != 0 { throw StoreError(FileError("reading", path)) }
-                return
-            }
-            try body(Data(UnsafeRawBufferPointer(start: line, count: count)))
-        }
     }
 }

@@ -23,70 +23,76 @@ package struct StoreBackup: Sendable {
 
     private let records: any RecordStore
     private let directory: DataDirectory
-    private let output: DataDirectory
+    private let output: String
+    private let recipients: [BackupRecipient]
     private let clock: any StoreClock
     private let logger: Logger
 
     private static let attempts = 5
 
+    /// - Parameters:
+    ///   - output: a directory, new or empty; with recipients, a file that does not exist.
+    ///   - recipients: who can open the backup, at most 64; none: it is not encrypted.
     /// - Throws: `.notFound` if the directory has no collector's data.
     package init(
-        of records: any RecordStore, directory path: String, output: String, clock: any StoreClock, logger: Logger
+        of records: any RecordStore, directory path: String, output: String,
+        encryptedTo recipients: [BackupRecipient] = [],
+        clock: any StoreClock, logger: Logger
     ) throws(StoreError) {
         self.records = records
         directory = DataDirectory(path: path)
-        self.output = DataDirectory(path: output)
+        self.output = output
+        self.recipients = recipients
         self.clock = clock
         self.logger = logger
         guard Paths.exists(directory.databasePath) else { throw .noCollector(path) }
     }
 
     /// Everything is on disk when it returns. If it throws, it removes what it made.
-    /// - Throws: `.conflict` if the output is not empty; `.overloaded` if retention removes files as fast as they are
-    ///   copied; errors of the disk.
+    /// - Throws: `.conflict` if the output is in use; `.overloaded` if retention removes files as fast as they are
+    ///   copied; `.inUse` if another encrypted backup is being written; errors of the disk.
     package func write() async throws(StoreError) -> Report {
-        let wasThere = Paths.exists(output.path)
-        try DataDirectory.makeEmpty(output.path)
-        do throws(StoreError) { return try await copied() } catch {
-            // The next attempt may use the same output. An error here is ignored in favour of the first one.
-            try? output.removeContent()
-            if !wasThere { rmdir(output.path) }
-            throw error
-        }
-    }
-
-    private func copied() async throws(StoreError) -> Report {
         for _ in 0..<Self.attempts {
-            if let report = try await attempt() { return report }
+            let destination = try makeDestination()
+            do throws(StoreError) {
+                if let report = try await attempt(destination) { return report }
+            } catch {
+                destination.abandon()
+                throw error
+            }
+            destination.abandon()
             logger.notice("a record file was removed during the backup, which begins again")
-            try output.removeContent()
         }
         throw StoreError(
             .overloaded, "record files were removed during each of \(Self.attempts) attempts. Try again later.")
     }
 
-    /// - Returns: `nil` if a record file was removed during the copy.
-    private func attempt() async throws(StoreError) -> Report? {
-        guard let live = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
-        try output.prepare()
-        var manifest = try BackupManifestWriter(directory: output.path)
-        let at = clock.now()
-        // One step is one moment, and keeps no writer waiting.
-        try StoreError.mapping(live.backup(to: output.databasePath, pagesPerStep: 0))
-        try manifest.write(try head(at: at))
-        guard let files = try await records.backup(to: output.path) else { return nil }
-        for file in files { try manifest.add(file) }
-        let gone = try copyChunks(&manifest)
-        let missing = try await forget(gone, live)
-        guard let digest = try FileDigest.of(output.databasePath) else { throw .noCollector(output.path) }
-        try manifest.add(BackupFile(path: "collector.sqlite", digest))
-        try Files<StoreError>.sync(directory: output.path)
-        try manifest.finish(in: output.path)
-        return Report(summary: manifest.summary, missingChunks: missing)
+    private func makeDestination() throws(StoreError) -> any BackupDestination {
+        if recipients.isEmpty { return try BackupDirectory(output) }
+        return try EncryptedBackupFile(output, of: directory, to: recipients)
     }
 
-    private func head(at time: Int64) throws(StoreError) -> BackupManifest.Head {
-        guard let connection = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
+    /// - Returns: `nil` if a record file was removed during the copy.
+    private func attempt(_ destination: any BackupDestination) async throws(StoreError) -> Report? {
+        guard let live = try CollectorDatabase.openReading(directory) else { throw .noCollector(directory.path) }
+        let copies = destination.directory
+        let at = clock.now()
+        // One step is one moment, and keeps no writer waiting.
+        try StoreError.mapping(live.backup(to: copies.databasePath, pagesPerStep: 0))
+        try destination.begin(try head(of: copies, at: at))
+        let isWhole = try await records.backup(to: copies.path) { file throws(StoreError) in
+            try destination.add(file)
+        }
+        guard isWhole else { return nil }
+        let gone = try copyChunks(to: destination)
+        let missing = try await forget(gone, in: copies, live)
+        guard let digest = try FileDigest.of(copies.databasePath) else { throw .noCollector(copies.path) }
+        try destination.add(BackupFile(path: "collector.sqlite", digest))
+        return Report(summary: try destination.finish(), missingChunks: missing)
+    }
+
+    private func head(of copies: DataDirectory, at time: Int64) throws(StoreError) -> BackupManifest.Head {
+        guard let connection = try CollectorDatabase.openReading(copies) else { throw .noCollector(copies.path) }
         func id(_ name: String) throws(StoreError) -> String {
             CollectorID(try CollectorDatabase.meta(name, connection))?.description ?? ""
         }
@@ -98,32 +104,19 @@ package struct StoreBackup: Sendable {
     // MARK: Chunks
 
     /// - Returns: rows whose files were not there.
-    private func copyChunks(_ manifest: inout BackupManifestWriter) throws(StoreError) -> [Int64] {
-        guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
+    private func copyChunks(to destination: any BackupDestination) throws(StoreError) -> [Int64] {
+        let copies = destination.directory
+        guard let copy = try CollectorDatabase.openReading(copies) else { throw .noCollector(copies.path) }
         var gone: [Int64] = []
         var last: Int64 = 0
-        var parent = ""
         while true {
             let chunks = try chunks(after: last, copy)
-            guard let newest = chunks.last else { break }
-            for chunk in chunks {
-                let path = "chunks/\(chunk.path)"
-                let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-                if directory != parent {
-                    if !parent.isEmpty { try Files<StoreError>.sync(directory: "\(output.path)/\(parent)") }
-                    parent = directory
-                    try Files<StoreError>.makeDirectory("\(output.path)/\(parent)", syncing: true)
-                }
-                if let digest = try FileDigest.copying("\(self.directory.path)/\(path)", to: "\(output.path)/\(path)") {
-                    try manifest.add(BackupFile(path: path, digest))
-                } else {
-                    gone.append(chunk.row)
-                }
+            guard let newest = chunks.last else { return gone }
+            for chunk in chunks where !(try destination.add("chunks/\(chunk.path)", from: directory)) {
+                gone.append(chunk.row)
             }
             last = newest.row
         }
-        if !parent.isEmpty { try Files<StoreError>.sync(directory: "\(output.path)/\(parent)") }
-        return gone
     }
 
     private func chunks(
@@ -136,7 +129,7 @@ package struct StoreBackup: Sendable {
 
     /// Deletes the chunks in the copy that were deleted during it.
     /// - Returns: the number of chunks that are missing without having been deleted.
-    private func forget(_ gone: [Int64], _ live: Connection) async throws(StoreError) -> Int {
+    private func forget(_ gone: [Int64], in copies: DataDirectory, _ live: Connection) async throws(StoreError) -> Int {
         var deleted: [Int64] = []
         for row in gone {
             let isKept = try StoreError.mapping(
@@ -145,7 +138,7 @@ package struct StoreBackup: Sendable {
         }
         guard !deleted.isEmpty else { return gone.count }
         let archive = LogArchive(
-            metadata: try MetadataService.open(directory: output.path, clock: clock, logger: logger, exclusive: false).0
+            metadata: try MetadataService.open(directory: copies.path, clock: clock, logger: logger, exclusive: false).0
         )
         let result: Result<Void, StoreError>
         do throws(StoreError) {

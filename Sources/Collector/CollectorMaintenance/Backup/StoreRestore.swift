@@ -19,54 +19,59 @@ package struct StoreRestore {
         package var endedCommands: Int
     }
 
-    private let backup: String
+    private let backup: BackupSource
     private let target: DataDirectory
     private let hasNewCredentialKey: Bool
     private let clock: any StoreClock
 
     /// - Parameter newCredentialKey: whether credentials issued since the backup prove nothing: for a backup that
     ///   others may have read.
-    package init(from backup: String, to directory: String, newCredentialKey: Bool = false, clock: any StoreClock) {
+    package init(
+        from backup: BackupSource, to directory: String, newCredentialKey: Bool = false, clock: any StoreClock
+    ) {
         self.backup = backup
         hasNewCredentialKey = newCredentialKey
         target = DataDirectory(path: directory)
         self.clock = clock
     }
 
-    /// Everything is on disk when it returns.
-    /// - Throws: `.notFound`; `.corrupt` if the backup is not whole; `.conflict` if the directory is not empty; errors
-    ///   of the disk.
+    /// Everything is on disk when it returns. If it throws, it removes what it made.
+    /// - Throws: `.notFound`; `.corrupt` if the backup is not whole; `.invalid` if the identity is not one of its
+    ///   recipients'; `.conflict` if the directory is not empty; errors of the disk.
     package func restore() throws(StoreError) -> Report {
-        let manifest = try BackupManifestReader(directory: backup)
+        try backup.requireReadable()
+        let wasThere = Paths.exists(target.path)
         try DataDirectory.makeEmpty(target.path)
+        do throws(StoreError) { return try restored() } catch {
+            // An error here is ignored in favour of the first one.
+            try? target.removeContent()
+            if !wasThere { rmdir(target.path) }
+            throw error
+        }
+    }
+
+    private func restored() throws(StoreError) -> Report {
         try target.prepare()
         let database = "\(target.databasePath).restoring"
         var parents: Set<String> = []
         var hasDatabase = false
-        try manifest.forEachFile { file throws(StoreError) in
+        let (head, summary) = try backup.read { file throws(StoreError) in
             let isDatabase = file.path == "collector.sqlite"
             let path = isDatabase ? database : "\(target.path)/\(file.path)"
-            let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+            let parent = Paths.parent(of: path) ?? ""
             if parents.insert(parent).inserted { try Files<StoreError>.makeDirectory(parent, syncing: true) }
-            guard let digest = try FileDigest.copying("\(backup)/\(file.path)", to: path) else {
-                throw StoreError(.corrupt, "\(backup)/\(file.path) is missing. Use another backup.")
-            }
-            guard digest.bytes == file.bytes, digest.sha256.hexadecimal == file.sha256 else {
-                throw StoreError(
-                    .corrupt,
-                    "\(backup)/\(file.path) has changed: its SHA-256 differs. Use another backup.")
-            }
             hasDatabase = hasDatabase || isDatabase
+            return path
         }
-        guard hasDatabase else { throw StoreError(.corrupt, "\(backup) has no collector.sqlite. Use another backup.") }
+        guard hasDatabase else {
+            throw StoreError(.corrupt, "\(backup.path) has no collector.sqlite. Use another backup.")
+        }
         for parent in parents { try Files<StoreError>.sync(directory: parent) }
         let incarnation = IncarnationID.random()
         let ended = try beginAnew(database, as: incarnation)
         try Files<StoreError>.rename(database, to: target.databasePath)
         try Files<StoreError>.sync(directory: target.path)
-        return Report(
-            summary: manifest.summary, collector: manifest.head.collector, incarnation: incarnation,
-            endedCommands: ended)
+        return Report(summary: summary, collector: head.collector, incarnation: incarnation, endedCommands: ended)
     }
 
     /// - Returns: the number of commands that ended with it.

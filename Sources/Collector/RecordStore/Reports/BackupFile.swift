@@ -14,4 +14,9 @@ package struct BackupFile: Codable, Equatable, Sendable {
         bytes = digest.bytes
         sha256 = digest.sha256.hexadecimal
     }
+
+    /// Whether a file is the one that the line names.
+    package func matches(_ digest: FileDigest) -> Bool {
+        digest.bytes == bytes && digest.sha256.hexadecimal == sha256
+    }
 }

@@ -39,11 +39,19 @@ package struct FileDigest: Equatable, Sendable {
         _ path: String, _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void = { _ in }
     ) throws(StoreError) -> FileDigest? {
         guard let file = try OpenFile<StoreError>.reading(path) else { return nil }
+        return try FileDigest(reading: file, body)
+    }
+
+    /// Reads a file from its beginning, and gives every block to `body`.
+    package init(
+        reading file: borrowing OpenFile<StoreError>,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void = { _ in }
+    ) throws(StoreError) {
         var hash = SHA256()
-        let bytes = try file.forEachBlock { (block) throws(StoreError) in
+        let bytes = try file.forEachBlock(of: 0..<Int.max) { (block) throws(StoreError) in
             hash.update(bufferPointer: block)
             try body(block)
         }
-        return FileDigest(bytes: Int64(bytes), sha256: Data(hash.finalize()))
+        self.init(bytes: Int64(bytes), sha256: Data(hash.finalize()))
     }
 }

@@ -12,6 +12,7 @@ import WireModel
 ///     <data>/balance.json       what was found in record files that nobody writes to any more (`ChainFollower`)
 ///     <data>/verify.json        the last result of `ws1collector verify`
 ///     <data>/moved.json         the cluster that has imported everything; nothing is written here any more
+///     <data>/backup/            copies of databases while an encrypted backup is written (`EncryptedBackupFile`)
 ///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
@@ -29,6 +30,7 @@ package struct DataDirectory: Sendable {
     package var balancePath: String { "\(path)/balance.json" }
     var verificationPath: String { "\(path)/verify.json" }
     var movedPath: String { "\(path)/moved.json" }
+    package var copiesPath: String { "\(path)/backup" }
     package var recordsPath: String { "\(path)/records" }
     package var recordsLockPath: String { "\(path)/records/lock" }
 

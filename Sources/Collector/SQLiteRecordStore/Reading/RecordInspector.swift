@@ -145,10 +145,11 @@ actor RecordInspector {
 
     /// The collector writes only a stream's newest file, so files listed at one moment have whole chains. If one is
     /// removed during the copy, neither a copied file nor the copied baseline has its marks.
-    func backup(to output: DataDirectory) throws(StoreError) -> [BackupFile]? {
+    func backup(
+        to output: DataDirectory, receive: @Sendable (BackupFile) throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
         guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
         let removed = Set(try Baseline(copy).removedPartitions())
-        var files: [BackupFile] = []
         for partition in try directory.partitions() where !removed.contains(partition) {
             let target = output.path(of: partition)
             do throws(StoreError) {
@@ -157,15 +158,15 @@ actor RecordInspector {
                 // One step is one moment, and keeps no writer waiting.
                 try StoreError.mapping(file.connection.backup(to: target, pagesPerStep: 0))
             } catch {
-                if !Paths.exists(directory.path(of: partition)) { return nil }
+                if !Paths.exists(directory.path(of: partition)) { return false }
                 throw error
             }
             guard let digest = try FileDigest.of(target) else { throw StoreError(FileError("reading", target)) }
-            files.append(BackupFile(path: partition.name, digest))
             try Files<StoreError>.sync(directory: output.dayPath(partition.day))
+            try receive(BackupFile(path: partition.name, digest))
         }
         try Files<StoreError>.sync(directory: output.recordsPath)
-        return try removedPartitions() == removed ? files : nil
+        return try removedPartitions() == removed
     }
 
     // MARK: Listing
