@@ -139,6 +139,7 @@ let package = Package(
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
         target("ControlSocket", in: .device, ["TelemetryBasics", "WireModel"]),
         target("Privacy", in: .device, ["WireModel", crypto]),
+        target("Encryption", in: .device, ["TelemetryBasics", "WireModel", crypto, cryptoExtras, logging]),
         target(
             "HTTPTransport", in: .device,
             [
@@ -149,7 +150,7 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Transmitter", "Privacy",
+                "Transmitter", "Privacy", "Encryption",
                 "HTTPConnection",
                 "HTTPTransport", crypto,
                 lifecycle, logging, metrics,
@@ -361,6 +362,7 @@ let package = Package(
             "HTTPTransport",
             ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
         tests("Privacy", ["WireModel", swiftProtobuf]),
+        tests("Encryption", ["TestKit", "TelemetryBasics", "WireModel", crypto, logging]),
         tests(
             "DataSampler",
             [

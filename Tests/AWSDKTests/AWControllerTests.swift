@@ -209,12 +209,6 @@ import WireModel
         #expect(SDKBeaconTransmitter.sharedTransmitter() === SDKBeaconTransmitter.sharedTransmitter)
     }
 
-    @Test func `Encryption fails with the container's error`() throws {
-        let controller = SDKBench(nil).controller
-        #expect(throws: InvalidOperation.ContainerLocked) { _ = try controller.encrypt(Data([1])) }
-        #expect(throws: AWSDKCryptError.ContainerLocked) { _ = try controller.decrypt(Data([1])) }
-    }
-
     @Test func `Destroying the container erases logs, keeps the enrollment and goes on`() async throws {
         let directory = try TemporaryDirectory()
         let bench = SDKBench(directory.path)

@@ -118,6 +118,23 @@ import WireModel
 
     // MARK: Tests
 
+    @Test func `An enterprise wipe destroys the keys, and nothing is encrypted afterwards`() async throws {
+        let directory = try TemporaryDirectory()
+        let sampler = try await start(directory.path)
+        let sealed = try sampler.encrypt(Data("secret".utf8))
+        #expect(try sampler.decrypt(sealed) == Data("secret".utf8))
+        #expect(exists(directory.path, "keys") && exists(directory.path, "device.key"))
+        bench.collector.setNews(revision: 1, commands: [try command(sampler)])
+        try await sampler.sendBeacon()
+        try await waitUntilLeft(sampler, directory.path)
+        #expect(!exists(directory.path, "keys") && !exists(directory.path, "device.key"))
+        #expect(
+            await SamplerBench.code { () async throws(DataSamplerError) in
+                _ = try sampler.encrypt(Data("secret".utf8))
+            } == .unenrolled)
+        await sampler.stop()
+    }
+
     @Test func `An enterprise wipe erases everything, reports its end, and the device leaves for good`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try await start(directory.path)

@@ -20,7 +20,7 @@ extension CommandError {
             switch error.code {
             case .invalidConfiguration, .invalidEvent, .invalidArgument, .invalidModule: .usage
             case .queueInUse, .queueFull, .queueInterrupted, .notRunning, .profileNotChecked, .collector, .wipePending,
-                .networkNotAllowed, .notDelivered:
+                .networkNotAllowed, .notDelivered, .keyUnavailable:
                 .tryAgain
             default: .failed
             }

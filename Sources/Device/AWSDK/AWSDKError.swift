@@ -21,7 +21,7 @@ import Foundation
 ///   ``AWControllerDelegate/controllerDidLockDataAccess()``.
 /// - 16: the collector speaks another version.
 /// - 17: does not occur.
-/// - 18: the data directory cannot be read or written, or another process holds it.
+/// - 18: the data directory cannot be read or written, or another process holds it; or its device key is not at hand.
 /// - 19: does not occur.
 /// - 20: what the call needs is not given: telemetry or analytics is off, consent is denied, the profile or the present
 ///   network does not allow it, or a wipe is under way.
@@ -117,9 +117,10 @@ public enum AWSDKError: Int, CaseIterable, Error, CustomNSError, Sendable {
         switch error.code {
         case .identity: .enrollmentInformationSetup
         case .profileRefused: .emptyProfiles
-        case .storage, .storageDamaged, .queue, .queueFull, .queueInUse, .queueInterrupted:
+        case .storage, .storageDamaged, .queue, .queueFull, .queueInUse, .queueInterrupted, .keyUnavailable,
+            .notDecrypted:
             .protectedDataIsUnavailable
-        case .invalidConfiguration, .invalidArgument, .invalidEvent, .invalidModule, .notRunning:
+        case .invalidConfiguration, .invalidArgument, .invalidEvent, .invalidModule, .notRunning, .wrongPasscode:
             .missingRequiredInformation
         case .unenrolled: .deviceNotEnrolled
         case .collector: .serverIsNotReachableForRequiredSetup

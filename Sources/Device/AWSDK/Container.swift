@@ -23,25 +23,66 @@ public struct WS1SDKContainerCleaner: Sendable {
     public func destroyContainerData(completion: SDKCompletion? = nil) { engine.destroyContainer(completion) }
 }
 
-/// The container cannot be used (ws1). The documentation shows this one case.
-public enum InvalidOperation: Error, Sendable {
+/// Why the container cannot be used (ws1). The documentation shows the first case; the others are ours.
+public enum InvalidOperation: Error, Equatable, Sendable, CustomStringConvertible {
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// The container is locked.
+    /// The container is locked: the SDK does not run, its initial check has not passed, the passcode was not entered, or
+    /// the device key is not at hand. Nothing is lost; try again later. ``AWController/keyObstacle`` says what is
+    /// missing.
     case ContainerLocked
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    /// The data cannot be encrypted; the text says why and what to do.
+    case EncryptionFailed(String)
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    /// The data was not encrypted on this device, was changed, or its key was destroyed by a wipe; the text says which.
+    case DecryptionFailed(String)
+
+    /// What failed and what to do.
+    public var description: String {
+        switch self {
+        case .ContainerLocked:
+            "the container is locked: wait for the initial check, or give what AWController.keyObstacle asks for"
+        case .EncryptionFailed(let why): "the data was not encrypted: \(why)"
+        case .DecryptionFailed(let why): "the data was not decrypted: \(why)"
+        }
+    }
 }
 
-/// Why data could not be encrypted or decrypted (ws1). The documentation does not list its cases. Until there is
-/// encryption at rest the container is always locked, so it is the container's error.
+/// Why data could not be encrypted or decrypted (ws1). The documentation does not list its cases. A locked container is
+/// the one that it describes.
 public typealias AWSDKCryptError = InvalidOperation
 
 extension AWController {
-    /// Encrypts data with the container's key (ws1). There is no encryption at rest yet, so this always fails.
+    /// Encrypts data with the container's key (ws1): AES-256-GCM under a key of the data directory. The application
+    /// stores the result, which is 38 bytes longer.
     ///
-    /// - Throws: ``InvalidOperation/ContainerLocked``.
-    public func encrypt(_ data: Data) throws -> Data { throw AWSDKCryptError.ContainerLocked }
+    /// The key is lost when the container is destroyed, with a wipe, and with the data directory. Do not encrypt what
+    /// cannot be fetched or made again (ws1).
+    ///
+    /// Where the key comes from is `deviceKey` of ``configuration``. Without a passcode it is random and on disk (ws1).
+    ///
+    /// - Throws: ``InvalidOperation/ContainerLocked`` until
+    ///   ``AWControllerDelegate/controllerDidFinishInitialCheck(error:)`` has reported no error, and while the key is not
+    ///   at hand; ``InvalidOperation/EncryptionFailed(_:)``.
+    public func encrypt(_ data: Data) throws -> Data {
+        try engine.encrypted({ $0.encrypt }, data) { .EncryptionFailed($0) }
+    }
 
-    /// Decrypts data with the container's key (ws1). There is no encryption at rest yet, so this always fails.
+    /// Decrypts what ``encrypt(_:)`` returned on this device (ws1).
     ///
-    /// - Throws: ``InvalidOperation/ContainerLocked``.
-    public func decrypt(_ data: Data) throws -> Data { throw AWSDKCryptError.ContainerLocked }
+    /// - Throws: ``InvalidOperation/ContainerLocked`` as there; ``InvalidOperation/DecryptionFailed(_:)``.
+    public func decrypt(_ data: Data) throws -> Data {
+        try engine.encrypted({ $0.decrypt }, data) { .DecryptionFailed($0) }
+    }
+
+    /// Gives the passcode that a person entered; ours. It is needed after each start if `deviceKey` of ``configuration``
+    /// is `.passcode`. The first one is the passcode from then on.
+    ///
+    /// - Parameter completion: success once data can be encrypted. `nil`: a failure is logged only.
+    public func enterPasscode(_ passcode: String, completion: SDKCompletion? = nil) {
+        engine.call("enterPasscode", { try await $0.enterPasscode(passcode) }, then: completion)
+    }
+
+    /// Why ``encrypt(_:)`` finds the container locked, and what to do; `nil`: it does not. Ours.
+    public var keyObstacle: String? { engine.keyObstacle }
 }

@@ -290,6 +290,9 @@ final class SDKEngine: Sendable {
         }
     }
 
+    /// The data sampler that may encrypt: none before the initial check has passed.
+    var unlocked: DataSampler? { state.withLock { $0.hasPassedCheck ? $0.sampler : nil } }
+
     // MARK: Calls
 
     /// Calls the data sampler, after the calls made before have begun. Fails if it does not run.

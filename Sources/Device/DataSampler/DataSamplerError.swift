@@ -68,6 +68,13 @@ public struct DataSamplerError: Error, Sendable, CustomStringConvertible {
         public static let invalidArgument = Code(rawValue: "invalid-argument")
         /// A file of the data directory is not what was written.
         public static let storageDamaged = Code(rawValue: "storage-damaged")
+        /// The passcode was not entered yet, or the device key is missing, unreadable or another one. Nothing is lost.
+        /// Try again when the key is there; the message says how.
+        public static let keyUnavailable = Code(rawValue: "key-unavailable")
+        /// This is not the passcode.
+        public static let wrongPasscode = Code(rawValue: "wrong-passcode")
+        /// The bytes are not what was encrypted on this device, or the key was destroyed by a wipe.
+        public static let notDecrypted = Code(rawValue: "not-decrypted")
     }
 
     /// The kind of failure.

@@ -140,6 +140,10 @@ public struct DataSamplerConfiguration: Sendable {
     /// the digest recorded when this release first started here.
     public var expectedBinaryDigest: String?
 
+    /// Where the device key comes from, which protects the keys for ``DataSampler/encrypt(_:)``. Only a start reads it.
+    /// Default: a key file in the data directory.
+    public var deviceKey = DeviceKeySource.file(path: nil)
+
     /// Erases the program's own data when a wipe begins, whoever asked for it (ws1). The data sampler has stopped
     /// recording by then and erases its own data afterwards: when this returns, or after 30 seconds, when the call is
     /// cancelled. If the process ends before, ``DataSampler/start()`` calls it again. `nil`: there is none.
@@ -301,6 +305,7 @@ extension DataSamplerConfiguration {
             throw Self.invalid("expectedBinaryDigest is not a SHA-256: it must be 64 hexadecimal digits")
         }
         if let gpsd { _ = try GPSDAddress(gpsd) }
+        try deviceKey.validate()
         guard !directory.isEmpty else { throw Self.invalid("directory is empty: name the directory for the queue") }
         guard (clientKeyFile == nil) == (clientSigningRequestFile == nil) else {
             throw Self.invalid(

@@ -1,3 +1,4 @@
+import Encryption
 import FoundationEssentials
 import Logging
 import Privacy
@@ -58,6 +59,7 @@ final class SamplerCore: Sendable {
     let metrics: SelfMetrics
     /// Where the device is, for all who may know.
     let location: LocationService
+    let keys: KeyRing
     private let state: Mutex<State>
 
     /// Acquires the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to
@@ -142,6 +144,9 @@ final class SamplerCore: Sendable {
         self.notices = notices
         clock = environment.clock
         metrics = environment.metrics()
+        keys = configuration.deviceKey.keyRing(
+            in: configuration.directory, now: { [clock = environment.clock] in clock.now().wallTime / 1_000_000 },
+            logger: logger)
         let local = runtime.applied(to: configuration)
         var settings = DeviceSettings.resolve(local: local, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)

@@ -1,3 +1,5 @@
+import Encryption
+import Logging
 import RecordQueue
 import TelemetryBasics
 import Transmitter
@@ -11,6 +13,17 @@ extension SamplerCore {
         try analytics.erase()
         try geofences.erase()
         try eraseDamagedFiles()
+    }
+
+    /// A wipe: what is sealed cannot be read from then on, whatever becomes of its files. Harmless twice.
+    func destroyKeys() throws(DataSamplerError) {
+        do throws(EncryptionError) {
+            for key in try keys.destroy() {
+                logger.warning(
+                    "a key is destroyed",
+                    metadata: ["key": "\(key.id)", "purpose": "\(key.purpose)", "fingerprint": "\(key.fingerprint)"])
+            }
+        } catch { throw DataSamplerError(error) }
     }
 
     /// A file that was kept as damaged holds what the file held.

@@ -1,3 +1,4 @@
+import Encryption
 import FoundationEssentials
 import Logging
 import RecordQueue
@@ -6,7 +7,7 @@ import WireModel
 
 /// Erases what the device stores, and continues after a crash at any point.
 ///
-///     decision stored ─► producers stopped ─► collector informed ─► host has erased ─► queue, kept state, logs erased
+///     decision stored ─► producers stopped ─► collector informed ─► host has erased ─► keys, queue, state, logs erased
 ///                                                                                        │
 ///           clear data:      note removed ◄───────────────── result recorded ◄───────────┤
 ///                            records go into the new epoch                               │
@@ -136,6 +137,8 @@ actor WipeKeeper {
         defer { mutex.leave() }
         guard let note, !isErased else { return }
         try await waitForHost(note)
+        // First, so that what a kill leaves of the files says nothing.
+        try core.destroyKeys()
         do throws(QueueError) {
             if "\(core.queue.epoch)" == note.epoch {
                 try await core.queue.endEpoch(.wiped)
@@ -197,6 +200,7 @@ actor WipeKeeper {
         guard note == done else { return }
         try file.file.remove()
         note = nil
+        core.keys.renew()
         core.changeGate { $0.isWiping = false }
         core.notices.post(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)")
     }
