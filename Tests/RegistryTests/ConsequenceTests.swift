@@ -367,7 +367,9 @@ import WireModel
             var rule = rule(consequence: "wipe")
             (rule.subject, rule.operator, rule.version, rule.geofence) = ("location", "inside", "", "yard")
             $0.compliance = [rule]
-            $0.geofences = [.with { ($0.id, $0.radiusMeters) = ("yard", 100) }]
+            var fence = WireGeofence()
+            (fence.id, fence.radiusMeters) = ("yard", 100)
+            $0.geofences = [fence]
         }
         let device = try await enroll().deviceID
         // Judged by the profile's first revision, whose geofence may have been another area.

@@ -48,7 +48,9 @@ import WireModel
             var profile = Self.rule("wipe") {
                 ($0.subject, $0.operator, $0.version, $0.geofence) = ("location", "inside", "", "yard")
             }
-            profile.geofences = [.with { ($0.id, $0.radiusMeters) = ("yard", radius) }]
+            var fence = WireGeofence()
+            (fence.id, fence.radiusMeters) = ("yard", radius)
+            profile.geofences = [fence]
             return profile
         }
         #expect(Self.count(from: WireProfile(), to: profile(radius: 100)) == 1)

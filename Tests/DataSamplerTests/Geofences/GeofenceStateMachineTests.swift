@@ -1,4 +1,5 @@
 import Foundation
+import SwiftProtobuf
 import TestKit
 import Testing
 import WireModel

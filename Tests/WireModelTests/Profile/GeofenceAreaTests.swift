@@ -1,3 +1,4 @@
+import SwiftProtobuf
 import Testing
 import WireModel
 
@@ -107,6 +108,12 @@ import WireModel
         }
         let near = SpherePoint(latitude: -0.0001, longitude: 0.005)
         #expect(area.depth(of: near, horizon: 1000) == area.depth(of: near))
+    }
+
+    @Test func `Corners may lie on one line`() throws {
+        let line: [Place] = (0..<99).map { (0, Double($0) / 100) }
+        let area = try Self.polygon(line + [(1, 0.5)])
+        #expect(Self.depth(area, 0.1, 0.5) > 0 && Self.depth(area, -0.1, 0.5) < 0)
     }
 
     /// In the plane and on the sphere the same is decided where both can be told apart by hand.

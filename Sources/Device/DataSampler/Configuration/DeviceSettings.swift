@@ -72,8 +72,6 @@ struct DeviceSettings: Equatable, Sendable {
     var privacyKey = Data()
     /// The grid of coarse positions, in degrees.
     var positionGrid = CompiledDefaults.positionGrid
-    /// The profile has geofences to watch.
-    var hasGeofences = false
     var transmission: [WireTransmissionRule] = []
     var compliance: [WireComplianceRule] = []
     var geofences: [WireGeofence] = []
@@ -296,7 +294,6 @@ extension DeviceSettings {
         privacyKey = profile.privacyKey
         positionGrid = profile.hasPositionGridDegrees ? profile.positionGridDegrees : CompiledDefaults.positionGrid
         sources["positionGrid"] = profile.hasPositionGridDegrees ? .profile : .compiled
-        hasGeofences = !profile.geofences.isEmpty
         transmission = profile.transmission
         compliance = profile.compliance
         geofences = profile.geofences

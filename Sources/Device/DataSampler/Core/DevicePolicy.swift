@@ -288,7 +288,7 @@ struct DevicePolicy: Sendable {
         var demand = LocationDemand()
         if settings.modules.contains(.gps) { demand.needs.insert(.samples) }
         if settings.sendsPosition, settings.beaconInterval != nil { demand.needs.insert(.beacons) }
-        if settings.hasGeofences {
+        if !settings.geofences.isEmpty {
             demand.needs.insert(.geofences)
             demand.watchInterval = Tunables.Location.geofenceInterval * slowdown
         }

@@ -99,6 +99,7 @@ actor DeviceSupervisor {
             group.addTask { await self.parts.transmitter.run() }
             group.addTask { await self.core.location.run() }
             group.addTask { await self.parts.messages.run() }
+            group.addTask { await self.watchGeofences() }
             if let logind = self.parts.logind { group.addTask { await logind.run(sleeper: sleeper) } }
             group.addTask { await self.events.jobs.run(clock: clock, sleeper: sleeper) { await self.round(of: $0) } }
         }
@@ -241,6 +242,9 @@ actor DeviceSupervisor {
             least: (policy.captureLevel?.wire).flatMap(TraceLevel.init))
         await core.recordUsage()
         // Before the modules, so that none asks for what may not be read.
+        core.geofences.follow(
+            plan.settings.profileChecked ? plan.settings.geofences : nil,
+            isWatching: plan.location.needs.contains(.geofences))
         await core.location.apply(plan.location)
         await parts.loop.apply(plan.samples, custom: policy.custom)
         if plan.beaconInterval != beaconInterval {

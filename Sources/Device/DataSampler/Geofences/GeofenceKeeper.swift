@@ -1,5 +1,5 @@
-import FoundationEssentials
 import Logging
+import RecordQueue
 import Synchronization
 import WireModel
 
@@ -134,7 +134,10 @@ extension GeofenceStateMachine.Crossing {
 extension DeviceSupervisor {
     /// Follows the positions, until its task is cancelled.
     nonisolated func watchGeofences() async {
-        for await observation in await core.location.observations() { await located(observation) }
+        let observations = await core.location.observations()
+        // The source may have been asked before anybody listened.
+        if let first = await core.location.current(for: .geofences) { await located(first) }
+        for await observation in observations { await located(observation) }
     }
 
     /// Records and reports what follows from an observation.

@@ -11,6 +11,8 @@ struct ProfileFinding: Equatable, Sendable {
     var name: String
     var text: String
 
+    fileprivate static let geofencesNotAvailable = "geofences-not-available"
+
     /// Returns the parts of a valid profile that are not applied. Pure.
     /// - Parameter settings: those that were made of it.
     static func of(
@@ -29,12 +31,12 @@ struct ProfileFinding: Equatable, Sendable {
                 add("module-not-sampled-\(module)", "the profile has intervals of module \(module): \(error.message)")
             }
         }
-        if !profile.geofences.isEmpty {
+        if !profile.geofences.isEmpty, local.locationSource == nil, local.gpsd == nil {
             add(
-                "geofences-not-available",
+                geofencesNotAvailable,
                 """
-                geofences of the profile (\(profile.geofences.count)) are not watched: this version knows no source of \
-                the device's position
+                geofences of the profile (\(profile.geofences.count)) are not watched, because there is no source of the \
+                location: name gpsd's address, or give the library a locationSource
                 """)
         }
         let unknown = profile.detection.detectors.filter { name in
@@ -110,7 +112,12 @@ extension SamplerCore {
     /// The parts of the profile that are not applied, certificate pins and authorities included.
     func profileFindings(_ settings: DeviceSettings) -> [ProfileFinding] {
         let pins = pins.finding(settings.pins).map { ProfileFinding(name: $0.name, text: $0.text) }
-        var location: ProfileFinding?
+        var (location, geofences) = (ProfileFinding?.none, ProfileFinding?.none)
+        if !settings.geofences.isEmpty, let obstacle = self.location.obstacle {
+            geofences = ProfileFinding(
+                name: ProfileFinding.geofencesNotAvailable,
+                text: "geofences of the profile are not watched: \(obstacle)")
+        }
         if settings.modules.contains(.gps), settings.sources["modules"] == .profile,
             let obstacle = self.location.obstacle
         {
@@ -118,6 +125,6 @@ extension SamplerCore {
                 name: "module-not-sampled-gps",
                 text: "the profile names module gps, which has no position to sample: \(obstacle)")
         }
-        return [pins, authorities.finding, location].compactMap { $0 } + settings.findings
+        return [pins, authorities.finding, location, geofences].compactMap { $0 } + settings.findings
     }
 }

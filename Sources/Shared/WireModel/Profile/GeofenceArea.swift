@@ -211,7 +211,10 @@ private struct PolygonPlane: Sendable {
         _ a: SIMD2<Double>, _ b: SIMD2<Double>, _ c: SIMD2<Double>, _ d: SIMD2<Double>
     ) -> Bool {
         let touches = [share(c, a, b), share(d, a, b), share(a, c, d), share(b, c, d)]
-        if touches.contains(where: { $0.map { (0...1).contains($0) } ?? false }) { return true }
+        // An edge that touches the line of the other one does not cross it.
+        guard touches.allSatisfy({ $0 == nil }) else {
+            return touches.contains { $0.map { (0...1).contains($0) } ?? false }
+        }
         return (turn(a, b, c) > 0) != (turn(a, b, d) > 0) && (turn(c, d, a) > 0) != (turn(c, d, b) > 0)
     }
 }
