@@ -42,6 +42,7 @@ import WireModel
                 $0.sampling.modulesGiven = true
             } == ["module-not-sampled-gps"])
         #expect(findings { $0.geofences = [WireGeofence()] } == ["geofences-not-available"])
+        #expect(findings(local: { $0.gpsd = "127.0.0.1:2947" }) { $0.geofences = [WireGeofence()] }.isEmpty)
         #expect(
             findings {
                 $0.detection.detectors = ["tracer-attached", "of-a-later-version"]
