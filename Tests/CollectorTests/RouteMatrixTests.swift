@@ -91,13 +91,17 @@ struct RouteMatrixTests {
                     // Of the collector as a whole: refused to them, as the last two.
                     "GET /api/v1/capacity", "GET /api/v1/certificates",
                     "GET /api/v1/devices/{device}/balance", "GET /api/v1/devices/{device}/do-not-disturb",
+                    // Numbers alone: `latitude` stands for the marker.
+                    "GET /api/v1/devices/{device}/positions",
                     "GET /api/v1/log-quotas/{organization}", "GET /api/v1/logs/histogram",
                     "GET /api/v1/metrics-catalog", "GET /api/v1/organizations",
                     "GET /api/v1/organizations/{organization}",
                     "GET /api/v1/retention", "GET /metrics",
                 ], "an answer without the marker proves nothing: seed it in RouteScene")
+            #expect(shown["GET /api/v1/devices/{device}/positions"]?.contains("\(RouteScene.latitude)") == true)
             let own = [
-                RouteScene.marker, "\(scene.device.deviceID)", "\(scene.second.deviceID)", scene.command,
+                RouteScene.marker, "\(RouteScene.latitude)", "\(scene.device.deviceID)", "\(scene.second.deviceID)",
+                scene.command,
                 "\(scene.upload)", scene.token,
                 "\"default\"",
             ]

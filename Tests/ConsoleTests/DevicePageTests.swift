@@ -51,6 +51,7 @@ import Testing
             "GET \(Self.api)/commands": Self.empty, "GET \(Self.api)/uploads": Self.empty,
             "GET /api/v1/events": Self.empty, "GET /api/v1/audit": Self.empty,
             "GET /api/v1/profile-revisions/default": Self.empty, "GET \(Self.api)/samples": Self.empty,
+            "GET \(Self.api)/positions": Self.empty,
             "GET /api/v1/metrics-catalog": [
                 "items": [["metric": "system.memory.limit", "module": "system", "description": "Memory"]]
             ],

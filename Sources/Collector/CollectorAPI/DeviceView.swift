@@ -33,6 +33,8 @@ package struct DeviceView: Codable, Sendable {
     package var possiblePredecessors: [String]?
     /// Its valid client certificates in the order of issue. Only if a single device is requested.
     package var certificates: [DeviceCertificateView]?
+    /// Where it is. Only if a single device is read; absent if its newest records do not tell.
+    package var location: DeviceLocationView?
     /// The following members are messages of telemetry.proto.
     package var operatingSystem: JSONValue?
     package var beacon: JSONValue?

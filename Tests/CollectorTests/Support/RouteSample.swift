@@ -122,6 +122,7 @@ struct RouteSample: Sendable {
         "PUT /api/v1/devices/{device}/do-not-disturb": RouteSample {
             RouteRequest(.put, "/api/v1/devices/\($0.device.deviceID)/do-not-disturb", json: #"{"on": false}"#)
         },
+        "GET /api/v1/devices/{device}/positions": device("/positions"),
         "GET /api/v1/devices/{device}/samples/series": device("/samples/series?metric=till.sales"),
         "GET /api/v1/balance": get("/api/v1/balance?test=true"),
         "POST /api/v1/balance": RouteSample(202, strangers: [202]) { _ in RouteRequest(.post, "/api/v1/balance") },

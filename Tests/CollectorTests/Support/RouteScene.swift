@@ -14,6 +14,8 @@ import WireModel
 struct RouteScene: Sendable {
     /// A text that occurs in everything that `default` has.
     static let marker = "Zebra7"
+    /// Where `device` is. Nothing else has this number.
+    static let latitude = 47.812345
     static let application = "com.example.\(marker)"
     static let batch = WireNames.batchesPath
 
@@ -163,9 +165,12 @@ struct RouteScene: Sendable {
         (sales.name, sales.attributes) = ("till.sales", ["shop": marker])
         var sample = WireCustomSample()
         sample.measurements = [measurement, sales]
+        var position = WireGPSSample()
+        (position.fix, position.location.latitude) = (3, latitude)
         return [
             status.part(kind: .beacon, bodies: [beacon.encoded]), events.events(["\(marker) event"]),
             samples.part(kind: .sampleCustom, module: "till", bodies: [sample.encoded]),
+            samples.part(kind: .sampleGps, module: "gps", bodies: [position.encoded]),
         ].request
     }
 

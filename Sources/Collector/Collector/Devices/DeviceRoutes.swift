@@ -54,13 +54,19 @@ struct DeviceRoutes: RouteGroup {
 
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        return try await answer(try await knownDevice(context), context)
+        let device = try await knownDevice(context)
+        var view = try await view(of: device, context)
+        view.location = try await NewestLocation(of: device, in: store)?.view(now: context.now)
+        return try view.response()
     }
 
     private func answer(_ device: DeviceRow, _ context: PersonContext) async throws -> Response {
+        try await view(of: device, context).response()
+    }
+
+    private func view(of device: DeviceRow, _ context: PersonContext) async throws -> DeviceView {
         try DeviceView(
-            device, for: context.person.role, lineage: try await metadata.lineage(of: device), now: context.now
-        ).response()
+            device, for: context.person.role, lineage: try await metadata.lineage(of: device), now: context.now)
     }
 
     private func revoke(_ request: Request, _ context: PersonContext) async throws -> Response {

@@ -114,8 +114,8 @@ package struct CollectorServer: Sendable {
             LogRoutes(shared: shared, streams: RequestShares(settings.logStreams)), LogLineRoutes(shared: shared),
             LogCountRoutes(shared: shared), UploadRoutes(shared: shared), NoticeRoutes(shared: shared),
             QueryRoutes(shared: shared), FleetBalanceRoutes(shared: shared, keeper: fleetBalance),
-            SeriesRoutes(shared: shared), EventRoutes(shared: shared), FleetMetricRoutes(shared: shared),
-            FleetSeriesRoutes(shared: shared),
+            SeriesRoutes(shared: shared), PositionRoutes(shared: shared), EventRoutes(shared: shared),
+            FleetMetricRoutes(shared: shared), FleetSeriesRoutes(shared: shared),
             HealthRoutes(shared: shared, health: health, hasConsole: console != nil),
             MetricsRoutes(
                 shared: shared, registry: telemetry.registry, budget: settings.budget,

@@ -14,14 +14,16 @@ struct DevicePage: ConsolePage {
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
         let api = visit.api
+        let since = Timestamp.parse(subject.device.createdAt)
+        let range = try TimeRange(visit.query, now: visit.now, since: since)
         let profile = try await api.find(subject.profile, [("effective", "true")])
+        let location = DeviceLocation(subject, profile: profile?.profile ?? .null, range: range)
+        if DeviceLocation.isCSV(visit) { return try await location.csv() }
         let notices = try await api.call(.listNotices, [("subject", subject.id), ("limit", "20")])
         let doNotDisturb = try await api.call(.getDoNotDisturb(subject.id))
         let diagnosis = DeviceDiagnosis(
             device: subject.device, doNotDisturb: doNotDisturb, profile: profile?.profile ?? .null, now: visit.now)
 
-        let since = Timestamp.parse(subject.device.createdAt)
-        let range = try TimeRange(visit.query, now: visit.now, since: since)
         let notable = Set(DeviceTimeline.Kind.allCases.filter(\.isNotable))
         let timeline = try await DeviceTimeline.load(subject, from: range.from, to: range.to, kinds: notable)
         let entries = timeline.page(from: Timestamp.text(range.from), to: Timestamp.text(range.to), kinds: notable)
@@ -37,7 +39,7 @@ struct DevicePage: ConsolePage {
                 "isEnrolledAnew": .boolean(subject.device.possiblePredecessors?.isEmpty == false),
                 "formerDevices": .of(subject.device.possiblePredecessors),
                 "losses": .array(Self.losses(subject.device.beacon)),
-                "range": range.values(at: visit, fragment: "charts"),
+                "range": range.values(at: visit, fragment: "charts"), "location": try await location.values(),
                 "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
                 "timeline": .text(visit.base + range.query.address(subject.address("/timeline"))),
             ].merging(try await charts(subject, range)) { $1 })

@@ -27,7 +27,7 @@ struct DeviceSystemPage: ConsolePage {
                         ("Name", "userFullName"), ("Display name", "userDisplayName"), ("E-mail", "userEmail"),
                     ], of: beacon),
                 "power": Self.power(beacon["power"] == .null ? sample["power"] : beacon["power"]),
-                "location": beacon["location"], "cost": Self.cost(beacon["self"]),
+                "cost": Self.cost(beacon["self"]),
             ])
     }
 
