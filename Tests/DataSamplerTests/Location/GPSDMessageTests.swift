@@ -7,14 +7,14 @@ import Testing
 @Suite struct GPSDMessageTests {
     private func message(_ text: String) -> GPSDMessage { GPSDMessage(Data(text.utf8)) }
 
-    private func poll(_ text: String) -> GPSDPoll? {
+    private func answer(_ text: String) -> GPSDPoll? {
         guard case .poll(let poll) = message(text) else { return nil }
         return poll
     }
 
     @Test func `An answer of gpsd 3 is read`() throws {
         let poll = try #require(
-            poll(
+            answer(
                 """
                 {"class":"POLL","time":"2026-11-28T21:38:50.207Z","active":1,"tpv":[{"class":"TPV","device":"/dev/pts/1",\
                 "mode":3,"time":"2025-06-08T10:34:04.000Z","ept":0.005,"lat":52.5167,"lon":13.3781,"altHAE":592.3,\
@@ -36,7 +36,7 @@ import Testing
 
     @Test func `Of several receivers the one counts that knows most`() throws {
         let poll = try #require(
-            poll(
+            answer(
                 """
                 {"class":"POLL","active":3,"tpv":[{"device":"a","mode":2,"time":"2026-01-01T00:00:09Z"},\
                 {"device":"b","mode":3,"time":"2026-01-01T00:00:01Z"},{"device":"c","mode":3,\
@@ -48,7 +48,7 @@ import Testing
 
     @Test func `A fix of two dimensions has no altitude, and older versions give their error by axis`() throws {
         let poll = try #require(
-            poll(
+            answer(
                 #"{"class":"POLL","tpv":[{"mode":2,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2,"alt":9,"epx":3,"epy":4}]}"#
             ))
         let fix = try #require(poll.best?.fix(nil))
@@ -78,12 +78,12 @@ import Testing
         String(repeating: "[", count: 60_000), #"{"class":"# + String(repeating: "{\"a\":", count: 10_000),
     ])
     func `What is no report of a position gives none`(line: String) {
-        #expect(poll(line)?.best?.fix(nil) == nil)
+        #expect(answer(line)?.best?.fix(nil) == nil)
     }
 
     @Test func `Wrong figures beside a position leave the position`() throws {
         let poll = try #require(
-            poll(
+            answer(
                 """
                 {"class":"POLL","tpv":[{"mode":3,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2,"speed":"fast","track":-7,\
                 "eph":-1,"epv":[],"alt":null}],"sky":[{"satellites":[{"used":"yes"},3]}]}

@@ -10,7 +10,10 @@ import Testing
 
     private func source(_ server: ScriptedGPSD, patience: UInt64 = 4_000_000) throws -> GPSDSource {
         let time = time
-        return GPSDSource(try server.address, patience: patience, repeatAfter: 1_000) { time.now }
+        return GPSDSource(try server.address, patience: patience, repeatAfter: 1_000) {
+            // The server lives as long as its client.
+            withExtendedLifetime(server) { time.now }
+        }
     }
 
     private static func report(second: Int, mode: Int = 3, latitude: Double = 52.5) -> String {

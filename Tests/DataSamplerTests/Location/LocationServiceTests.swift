@@ -64,7 +64,10 @@ final class ScriptedLocationSource: LocationSource {
         #expect(await observations.next() == fix)
         await service.apply(LocationDemand())
         try await source.rests.until { $0 == 1 }
-        guard case .lost(let loss)? = await observations.next() else { return Issue.record("a position") }
+        guard case .lost(let loss)? = await observations.next() else {
+            Issue.record("a position")
+            return
+        }
         #expect(!loss.hasReceiver)
         #expect(await service.report.hasFix == nil)
         await service.apply(LocationDemand(needs: [.samples]))
@@ -84,7 +87,10 @@ final class ScriptedLocationSource: LocationSource {
         async let first = service.current(for: .samples)
         await sleeper.waitForSleeper()
         sleeper.advance(by: .seconds(5))
-        guard case .lost(let loss)? = await first else { return Issue.record("a position") }
+        guard case .lost(let loss)? = await first else {
+            Issue.record("a position")
+            return
+        }
         #expect(!loss.hasReceiver && loss.reason.contains("did not answer"))
         #expect(service.obstacle == loss.reason)
         clock.advance(by: .seconds(60))
@@ -135,7 +141,10 @@ final class ScriptedLocationSource: LocationSource {
     @Test func `A position that cannot be is none`() async {
         let service = service(ScriptedLocationSource { _ in .fix(LocationFix(latitude: 91, longitude: 2, time: 1)) })
         await service.apply(LocationDemand(needs: [.samples]))
-        guard case .lost(let loss)? = await service.current(for: .samples) else { return Issue.record("a position") }
+        guard case .lost(let loss)? = await service.current(for: .samples) else {
+            Issue.record("a position")
+            return
+        }
         #expect(loss.hasReceiver && loss.reason == "the position is out of range")
     }
 }
