@@ -65,7 +65,7 @@ import Testing
         for text in [
             "<dd>52.503, 13.4</dd>", "65 s ago, told by a sample", "<dd>4 m</dd>", "<dd>34.5 m</dd>",
             "<dd>1.50 m/s</dd>", "<dd>three dimensions</dd>", #"<path class="track-line" d="M"#, ">Start</text>",
-            ">End</text>", ">N</text>", "100 m</text>", "3 positions in 1 piece", "North is up.",
+            ">End</text>", ">N</text>", ">50 m</text>", "3 positions in 1 piece", "North is up.",
             #"role="img" aria-labelledby="track-title track-words""#, "All reports of this range as CSV",
         ] { #expect(html.contains(text), "\(text)") }
         #expect(!html.contains("style="))
