@@ -13,8 +13,9 @@ import Testing
     private static func position(_ minute: Int, _ latitude: Double, _ longitude: Double = 13.4) -> JSONValue {
         [
             "source": "sample", "state": "position", "time": .text("2026-01-02T03:0\(minute):00.000000Z"),
-            "latitude": .real(latitude), "longitude": .real(longitude), "accuracyMeters": 4, "altitudeMeters": 34.5,
-            "speedMetersPerSecond": 1.5, "fix": 3, "gap": false,
+            "latitude": .real(latitude), "longitude": .real(longitude), "accuracyMeters": 4,
+            "altitudeMeters": .real(34.5),
+            "speedMetersPerSecond": .real(1.5), "fix": 3, "gap": false,
         ]
     }
 
@@ -137,14 +138,18 @@ import Testing
             location: Self.known,
             profile: [
                 "geofences": [
-                    ["id": "a", "latitude": 52.503, "longitude": 13.4, "radiusMeters": 300, "name": "Depot"],
+                    [
+                        "id": "a", "latitude": .real(52.503), "longitude": .real(13.4), "radiusMeters": 300,
+                        "name": "Depot",
+                    ],
                     [
                         "id": "yard",
                         "corners": [
-                            ["latitude": 52.5, "longitude": 13.4], ["latitude": 52.5, "longitude": 13.41],
-                            ["latitude": 52.501, "longitude": 13.41],
+                            ["latitude": .real(52.5), "longitude": .real(13.4)],
+                            ["latitude": .real(52.5), "longitude": .real(13.41)],
+                            ["latitude": .real(52.501), "longitude": .real(13.41)],
                         ],
-                    ], ["id": .text(hostile), "latitude": 52.5, "longitude": 13.4, "radiusMeters": 20],
+                    ], ["id": .text(hostile), "latitude": .real(52.5), "longitude": .real(13.4), "radiusMeters": 20],
                 ]
             ],
             ["GET \(Self.api)/positions": Self.track])
