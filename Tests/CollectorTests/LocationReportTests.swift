@@ -7,7 +7,7 @@ import WireModel
 
 @Suite("Reports of a location")
 struct LocationReportTests {
-    private func sample(_ latitude: Double, _ longitude: Double) -> WireGPSSample {
+    private static func sample(_ latitude: Double, _ longitude: Double) -> WireGPSSample {
         var sample = WireGPSSample()
         (sample.fix, sample.location.latitude, sample.location.longitude) = (3, latitude, longitude)
         return sample
@@ -19,20 +19,20 @@ struct LocationReportTests {
             (1e308, 1e308),
         ] as [(Double, Double)])
     func `Coordinates that are nowhere on Earth are no position`(latitude: Double, longitude: Double) throws {
-        let view = PositionView(LocationReport(sample(latitude, longitude), time: 0))
+        let view = PositionView(LocationReport(Self.sample(latitude, longitude), time: 0))
         #expect(view.state == "invalid" && view.latitude == nil && view.longitude == nil)
         #expect(throws: Never.self) { try JSONEncoder().encode(view) }
     }
 
     @Test(arguments: [(90, 180), (-90, -180), (0, 0), (52.5, 13.4)] as [(Double, Double)])
     func `The edges of Earth are on it`(latitude: Double, longitude: Double) {
-        let report = LocationReport(sample(latitude, longitude), time: 0)
+        let report = LocationReport(Self.sample(latitude, longitude), time: 0)
         #expect(report.state == .position && report.latitude == latitude && report.longitude == longitude)
     }
 
     @Test func `A number that cannot be is left out, and a negative zero is zero`() throws {
         for number in [Double.nan, .infinity, -.infinity] {
-            var sample = sample(-0.0, -0.0)
+            var sample = Self.sample(-0.0, -0.0)
             sample.location.altitudeMeters = number
             sample.location.accuracyMeters = number
             sample.speedMetersPerSecond = number
@@ -44,7 +44,7 @@ struct LocationReportTests {
             #expect(view.latitude?.sign == .plus && view.longitude?.sign == .plus)
             #expect(throws: Never.self) { try JSONEncoder().encode(view) }
         }
-        var negative = sample(1, 1)
+        var negative = Self.sample(1, 1)
         (negative.location.accuracyMeters, negative.location.altitudeMeters) = (-1, -1)
         let report = LocationReport(negative, time: 0)
         #expect(report.accuracy == nil && report.altitude == -1)

@@ -26,7 +26,7 @@ struct LocationTrackTests {
         }
     }
 
-    @Test func `A fix that was lost within a step makes a gap only if it lies between two positions`() {
+    @Test func `A fix that was lost before a position makes a gap, and one that was lost after it does not`() {
         var track = LocationTrack(window: SeriesWindow(from: 0, to: 20, step: 10))
         for report in [Self.report(1), Self.report(3, latitude: 3), Self.report(15, latitude: 15), Self.report(16)] {
             track.add(report)

@@ -109,12 +109,12 @@ struct PositionRoutesTests {
         var beacon = WireBeacon()
         let silent = beacon.encoded
         (beacon.location.latitude, beacon.location.time) = (-33.9, Self.start)
-        let parts = [status.part(kind: .beacon, bodies: [beacon.encoded, silent])]
+        let batch = [status.part(kind: .beacon, bodies: [beacon.encoded, silent])].request
         try await harness.route { client in
-            let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, parts.request)
+            let answer = try await client.post(WireNames.batchesPath, bearer: device.credential, batch)
             #expect(answer.status == .ok)
             let path = "/api/v1/devices/\(device.id)/positions"
-            #expect(coordinates(try await client.json(path, bearer: "viewer-default")) == [])
+            #expect(try await coordinates(client.json(path, bearer: "viewer-default")) == [])
             for query in ["?source=beacon", "?source=beacon&step=5m&to=2025-06-16&from=2025-06-15"] {
                 let page = try await client.json(path + query, bearer: "viewer-default")
                 #expect(coordinates(page) == [-33.9])
@@ -134,8 +134,8 @@ struct PositionRoutesTests {
             var status = ChainBuilder(stream: .status)
             var beacon = WireBeacon()
             (beacon.location.latitude, beacon.location.time) = (-33.9, Self.start - Self.minute)
-            let parts = [status.part(kind: .beacon, bodies: [beacon.encoded])]
-            _ = try await client.post(WireNames.batchesPath, bearer: device.credential, parts.request)
+            let batch = [status.part(kind: .beacon, bodies: [beacon.encoded])].request
+            _ = try await client.post(WireNames.batchesPath, bearer: device.credential, batch)
             let told = try #require(try await location())
             #expect(told.object("position")?.text("source") == "beacon" && told.number("ageSeconds") == 460)
             await store([Self.sample(52.5, time: Self.start), Self.lost], of: device.id, in: harness)
@@ -156,8 +156,8 @@ struct PositionRoutesTests {
         try await harness.route { client in
             let path = "/api/v1/devices/\(device)/positions"
             #expect(try await client.send(.get, path, bearer: "administrator-other").status == .notFound)
-            #expect(coordinates(try await client.json(path, bearer: "viewer-default")) == [])
-            #expect(coordinates(try await client.json(path + "?test=true", bearer: "viewer-default")) == [52.5])
+            #expect(try await coordinates(client.json(path, bearer: "viewer-default")) == [])
+            #expect(try await coordinates(client.json(path + "?test=true", bearer: "viewer-default")) == [52.5])
         }
     }
 

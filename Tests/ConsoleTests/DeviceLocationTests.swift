@@ -13,8 +13,9 @@ import Testing
     private static func position(_ minute: Int, _ latitude: Double, _ longitude: Double = 13.4) -> JSONValue {
         [
             "source": "sample", "state": "position", "time": .text("2026-01-02T03:0\(minute):00.000000Z"),
-            "latitude": .real(latitude), "longitude": .real(longitude), "accuracyMeters": 4, "altitudeMeters": 34.5,
-            "speedMetersPerSecond": 1.5, "fix": 3, "gap": false,
+            "latitude": .real(latitude), "longitude": .real(longitude), "accuracyMeters": 4,
+            "altitudeMeters": .real(34.5),
+            "speedMetersPerSecond": .real(1.5), "fix": 3, "gap": false,
         ]
     }
 
@@ -65,7 +66,7 @@ import Testing
         for text in [
             "<dd>52.503, 13.4</dd>", "65 s ago, told by a sample", "<dd>4 m</dd>", "<dd>34.5 m</dd>",
             "<dd>1.50 m/s</dd>", "<dd>three dimensions</dd>", #"<path class="track-line" d="M"#, ">Start</text>",
-            ">End</text>", ">N</text>", "100 m</text>", "3 positions in 1 piece", "North is up.",
+            ">End</text>", ">N</text>", ">50 m</text>", "3 positions in 1 piece", "North is up.",
             #"role="img" aria-labelledby="track-title track-words""#, "All reports of this range as CSV",
         ] { #expect(html.contains(text), "\(text)") }
         #expect(!html.contains("style="))
@@ -137,14 +138,18 @@ import Testing
             location: Self.known,
             profile: [
                 "geofences": [
-                    ["id": "a", "latitude": 52.503, "longitude": 13.4, "radiusMeters": 300, "name": "Depot"],
+                    [
+                        "id": "a", "latitude": .real(52.503), "longitude": .real(13.4), "radiusMeters": 300,
+                        "name": "Depot",
+                    ],
                     [
                         "id": "yard",
                         "corners": [
-                            ["latitude": 52.5, "longitude": 13.4], ["latitude": 52.5, "longitude": 13.41],
-                            ["latitude": 52.501, "longitude": 13.41],
+                            ["latitude": .real(52.5), "longitude": .real(13.4)],
+                            ["latitude": .real(52.5), "longitude": .real(13.41)],
+                            ["latitude": .real(52.501), "longitude": .real(13.41)],
                         ],
-                    ], ["id": .text(hostile), "latitude": 52.5, "longitude": 13.4, "radiusMeters": 20],
+                    ], ["id": .text(hostile), "latitude": .real(52.5), "longitude": .real(13.4), "radiusMeters": 20],
                 ]
             ],
             ["GET \(Self.api)/positions": Self.track])

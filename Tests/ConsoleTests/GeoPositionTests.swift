@@ -33,7 +33,10 @@ import Testing
     func `East is to the right and north is up, by the metre`(latitude: Double, longitude: Double) throws {
         let centre = try Self.position(latitude, longitude)
         let projection = MapProjection(centre: centre)
-        for (bearing, east, north) in [(0.0, 0.0, 100.0), (.pi / 2, 100, 0), (.pi, 0, -100), (-.pi / 2, -100, 0)] {
+        let sides: [(Double, Double, Double)] = [
+            (0, 0, 100), (Double.pi / 2, 100, 0), (Double.pi, 0, -100), (-Double.pi / 2, -100, 0),
+        ]
+        for (bearing, east, north) in sides {
             let point = projection.point(of: try #require(centre.position(at: 100, bearing: bearing)))
             #expect(abs(point.east - east) < 0.01 && abs(point.north - north) < 0.01, "\(bearing): \(point)")
         }

@@ -7,8 +7,9 @@ import Testing
     private static let yard: JSONValue = [
         "id": "yard", "name": "The yard",
         "corners": [
-            ["latitude": 10, "longitude": 179.9], ["latitude": 10, "longitude": -179.9],
-            ["latitude": 10.1, "longitude": -179.9], ["latitude": 10.1, "longitude": 179.9],
+            ["latitude": 10, "longitude": .real(179.9)], ["latitude": 10, "longitude": .real(-179.9)],
+            ["latitude": .real(10.1), "longitude": .real(-179.9)],
+            ["latitude": .real(10.1), "longitude": .real(179.9)],
         ],
     ]
 
@@ -29,7 +30,7 @@ import Testing
 
     @Test func `A circle has its radius in metres, near the poles too`() throws {
         let fence = try #require(
-            Geofence(["id": "camp", "latitude": 89.99, "longitude": 0, "radiusMeters": 2000]))
+            Geofence(["id": "camp", "latitude": .real(89.99), "longitude": 0, "radiusMeters": 2000]))
         #expect(fence.name == "camp")
         // The pole is 1,112 m away, and the place behind it 2,224 m.
         #expect(fence.contains(try Self.position(90, 0)))

@@ -98,7 +98,7 @@ import Testing
         #expect(wide.areas[0].outline.allSatisfy { Self.isInside($0, by: 5) })
         #expect(Self.isInside(wide.areas[0].label))
         // All around, and elsewhere.
-        for (latitude, longitude, radius) in [(50.0, 10.0, 100_000.0), (-50, -170, 1000), (50, 10, 2e7)] {
+        for (latitude, longitude, radius) in [(50.0, 10.0, 100_000.0), (-50.0, -170.0, 1000.0), (50.0, 10.0, 2e7)] {
             let map = try #require(TrackMap(fixes, geofences: [try fence(latitude, longitude, radius)]))
             #expect(map.areas.isEmpty, "\(latitude) \(longitude) \(radius)")
         }
@@ -109,7 +109,7 @@ import Testing
         let fence = Geofence(
             name: "half",
             form: .polygon(
-                try [(50.0005, 9.99), (50.0005, 10.01), (48, 10)].map {
+                try [(50.0005, 9.99), (50.0005, 10.01), (48.0, 10.0)].map {
                     try #require(GeoPosition(latitude: $0.0, longitude: $0.1))
                 }))
         let map = try #require(TrackMap(fixes, geofences: [fence]))

@@ -55,7 +55,7 @@ struct DeviceRoutes: RouteGroup {
     private func get(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let device = try await knownDevice(context)
-        var view = try await view(of: device, context)
+        var view = try await self.view(of: device, context)
         view.location = try await NewestLocation(of: device, in: store)?.view(now: context.now)
         return try view.response()
     }

@@ -59,7 +59,7 @@ struct DeviceLocation {
     }
 
     private static func table(_ geofences: [Geofence], _ position: PositionView?) -> JSONValue {
-        let place = position.flatMap { place($0) }
+        let here = position.flatMap(Self.place)
         return JSONValue.array(
             geofences.map { fence in
                 let form =
@@ -67,7 +67,7 @@ struct DeviceLocation {
                     case .circle(_, let radius): "circle, radius \(TrackPicture.length(radius))"
                     case .polygon(let corners): "polygon of \(corners.count) corners"
                     }
-                let side = place.map { fence.contains($0) ? "inside" : "outside" }
+                let side = here.map { fence.contains($0) ? "inside" : "outside" }
                 return ["name": .text(fence.name), "form": .text(form), "side": JSONValue(side)]
             }
         ).table
@@ -124,7 +124,7 @@ struct DeviceLocation {
     private static func fixes(_ reports: [PositionView]) -> [TrackMap.Fix] {
         var (fixes, isLost) = ([TrackMap.Fix](), false)
         for report in reports.reversed() {
-            guard let time = Timestamp.parse(report.time), let position = place(report) else {
+            guard let time = Timestamp.parse(report.time), let position = Self.place(report) else {
                 isLost = true
                 continue
             }
@@ -177,7 +177,8 @@ struct DeviceLocation {
     func csv() async throws -> Answer {
         let source = visit.query.text("source") == "beacon" ? "beacon" : "sample"
         let query = subject.records(range.query).with("source", source)
-        let pages = try await CSVPages(visit, .listPositions(subject.id), query, columns: Self.columns) { report in
+        let pages = try await CSVPages(visit, .listPositions(subject.id), query, columns: Self.columns) {
+            (report: PositionView) in
             let numbers: [Double?] = [
                 report.latitude, report.longitude, report.altitudeMeters, report.accuracyMeters,
                 report.verticalAccuracyMeters, report.speedMetersPerSecond, report.courseDegrees,

@@ -60,7 +60,9 @@ struct NewestLocation: Sendable {
         view.position = position.map { PositionView($0) }
         view.ageSeconds = position.map { position in
             let (age, isOver) = now.subtractingReportingOverflow(position.moment)
-            return isOver ? (position.moment < 0 ? .max / 1_000_000 : 0) : max(0, age / 1_000_000)
+            // A time so far from now is one of a broken clock.
+            if isOver { return position.moment < 0 ? Int64.max / 1_000_000 : 0 }
+            return max(0, age / 1_000_000)
         }
         return view
     }

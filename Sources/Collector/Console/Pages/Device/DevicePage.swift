@@ -27,6 +27,7 @@ struct DevicePage: ConsolePage {
         let notable = Set(DeviceTimeline.Kind.allCases.filter(\.isNotable))
         let timeline = try await DeviceTimeline.load(subject, from: range.from, to: range.to, kinds: notable)
         let entries = timeline.page(from: Timestamp.text(range.from), to: Timestamp.text(range.to), kinds: notable)
+        let place = try await location.values()
         return subject.answer(
             "device",
             [
@@ -39,7 +40,7 @@ struct DevicePage: ConsolePage {
                 "isEnrolledAnew": .boolean(subject.device.possiblePredecessors?.isEmpty == false),
                 "formerDevices": .of(subject.device.possiblePredecessors),
                 "losses": .array(Self.losses(subject.device.beacon)),
-                "range": range.values(at: visit, fragment: "charts"), "location": try await location.values(),
+                "range": range.values(at: visit, fragment: "charts"), "location": place,
                 "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
                 "timeline": .text(visit.base + range.query.address(subject.address("/timeline"))),
             ].merging(try await charts(subject, range)) { $1 })
