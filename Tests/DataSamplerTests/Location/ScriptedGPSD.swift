@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestKit
 
 @testable import DataSampler
@@ -23,6 +24,7 @@ final class ScriptedGPSD: Sendable {
     let requests = Watched<[[String]]>([])
     let port: UInt16
     private let listener: Int32
+    private let hasEnded = Mutex(false)
 
     /// - Parameters:
     ///   - greeting: what a connection begins with.
@@ -50,7 +52,10 @@ final class ScriptedGPSD: Sendable {
             var number = 0
             while true {
                 let connection = accept(descriptor, nil, nil)
-                guard connection >= 0 else { return }
+                guard connection >= 0 else {
+                    close(descriptor)
+                    return
+                }
                 Self.serve(connection, number, greeting, requests, answer)
                 close(connection)
                 number += 1
@@ -60,10 +65,13 @@ final class ScriptedGPSD: Sendable {
 
     deinit { end() }
 
-    /// Refuses further connections.
+    /// Refuses further connections. The thread then closes the listener, once.
     func end() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { shutdown(listener, Int32(SHUT_RDWR)) }
     }
 
     var address: GPSDAddress { get throws { try GPSDAddress("127.0.0.1:\(port)") } }
