@@ -10,6 +10,8 @@ import WireModel
 /// Devices as people see them, and the actions of administrators.
 struct DeviceRoutes: RouteGroup {
     let shared: RouteContext
+    /// A device's connection to the message broker; `nil` if none is known.
+    let brokerConnection: @Sendable (DeviceID) -> BrokerConnectionView?
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -58,9 +60,10 @@ struct DeviceRoutes: RouteGroup {
     }
 
     private func answer(_ device: DeviceRow, _ context: PersonContext) async throws -> Response {
-        try DeviceView(
-            device, for: context.person.role, lineage: try await metadata.lineage(of: device), now: context.now
-        ).response()
+        var view = try DeviceView(
+            device, for: context.person.role, lineage: try await metadata.lineage(of: device), now: context.now)
+        view.brokerConnection = brokerConnection(device.id)
+        return try view.response()
     }
 
     private func revoke(_ request: Request, _ context: PersonContext) async throws -> Response {
