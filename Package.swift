@@ -248,6 +248,13 @@ let package = Package(
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
+        // Devices that come through a message broker; it brings libmosquitto.
+        target(
+            "MQTTIntake", in: .collector,
+            [
+                "WireModel", "MQTTClient", "RecordStore", "Registry", "Collector", hummingbirdCore,
+                nioCore, httpTypes, crypto, logging, metrics,
+            ]),
         target(
             "ClickHouse", in: .collector,
             [
@@ -463,10 +470,17 @@ let package = Package(
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
                 "ClusterStore", "ClickHouse", swiftProtobuf,
-                hummingbird, hummingbirdTesting, nioCore, nioPosix,
+                hummingbird, hummingbirdCore, hummingbirdTesting, nioCore, nioPosix,
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
+            ]),
+        tests(
+            "MQTTIntake",
+            [
+                "TestKit", "DeviceTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "Gzip", "MQTTClient",
+                "RecordStore", "Registry", "LogArchive", "Collector", hummingbirdCore, nioCore, httpTypes, crypto,
+                logging, metrics,
             ]),
         tests(
             "ClickHouse",
