@@ -478,7 +478,7 @@ let package = Package(
         tests(
             "MQTTIntake",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "Gzip", "MQTTClient",
+                "TestKit", "MosquittoTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "Gzip", "MQTTClient",
                 "RecordStore", "Registry", "LogArchive", "Collector", hummingbirdCore, nioCore, httpTypes, crypto,
                 logging, metrics,
             ]),

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Topics and messages of the intake")
 struct IntakeTopicsTests {
-    private let topics = IntakeTopics(prefix: "fleet/ws1", collector: "c1")
+    private let topics = IntakeTopics(prefix: "fleet/ws1", collector: "c1", share: "secret")
 
     @Test(arguments: [
         ("fleet/ws1/v1/d/kiosk-7/q", IntakeTopics.Kind.request), ("fleet/ws1/v1/d/kiosk-7/q/c1", .part),
@@ -32,7 +32,7 @@ struct IntakeTopicsTests {
     @Test func `Requests are shared among collectors, and parts are not`() {
         #expect(
             topics.subscriptions == [
-                "$share/ws1/fleet/ws1/v1/d/+/q", "fleet/ws1/v1/d/+/q/c1", "fleet/ws1/v1/d/+/s",
+                "$share/secret/fleet/ws1/v1/d/+/q", "fleet/ws1/v1/d/+/q/c1", "fleet/ws1/v1/d/+/s",
             ])
     }
 

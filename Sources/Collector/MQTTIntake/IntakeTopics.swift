@@ -13,23 +13,23 @@ package struct IntakeTopics: Equatable, Sendable {
         case state
     }
 
-    /// The share of requests. Collectors that use the same one divide the requests among themselves.
-    static let share = "ws1"
-
     private let root: String
+    private let share: String
     /// The level that parts for this collector have.
     package let collector: String
 
     /// - Parameters:
     ///   - prefix: one or more levels, checked.
     ///   - collector: letters, digits and `-`; another one for each process.
-    package init(prefix: String, collector: String) {
+    ///   - share: collectors with the same one divide the requests among themselves. Nobody else must know it.
+    package init(prefix: String, collector: String, share: String) {
+        self.share = share
         root = "\(prefix)/v\(WireNames.majorVersion)/d/"
         self.collector = collector
     }
 
     var subscriptions: [String] {
-        ["$share/\(Self.share)/\(root)+/q", "\(root)+/q/\(collector)", "\(root)+/s"]
+        ["$share/\(share)/\(root)+/q", "\(root)+/q/\(collector)", "\(root)+/s"]
     }
 
     func answers(of name: String) -> String { "\(root)\(name)/a" }

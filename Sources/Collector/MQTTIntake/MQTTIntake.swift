@@ -12,7 +12,8 @@ import WireModel
 /// Receives devices' requests from a message broker and answers them as the HTTP server does.
 ///
 /// A request message becomes a call of the same route, with the same middleware, limits and refusals
-/// (`DeviceExchange`). Its answer goes to the device's own topic. `Schemas/mqtt/PROTOCOL.md` describes topics and properties.
+/// (`DeviceExchange`). Its answer goes to the device's own topic. `Schemas/mqtt/PROTOCOL.md` describes topics and
+/// properties.
 ///
 /// Memory is bounded: by the number of requests that are worked on, and by the bytes of parts that wait to be read.
 /// What comes beyond is refused as busy, and beyond twice as much is dropped; its device repeats it after its time

@@ -40,7 +40,7 @@ struct IntakeScene: Sendable {
     /// - Parameter broker: made with the topics of the collector.
     init(
         _ settings: MQTTIntake.Settings = MQTTIntake.Settings(), server limits: CollectorServer.Settings? = nil,
-        broker make: (IntakeTopics) throws -> any Broker
+        collector: String = Self.collector, broker make: (IntakeTopics) throws -> any Broker
     ) throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         directory = try TemporaryDirectory()
@@ -55,7 +55,7 @@ struct IntakeScene: Sendable {
             store: store, metadata: metadata, archive: archive, notices: notices,
             settings: limits ?? CollectorServer.Settings(port: 0), telemetry: telemetry, logger: logger,
             clock: { clock.now() })
-        let topics = IntakeTopics(prefix: Self.prefix, collector: Self.collector)
+        let topics = IntakeTopics(prefix: Self.prefix, collector: collector, share: "secret")
         broker = try make(topics)
         intake = MQTTIntake(
             exchange: server.exchange, metadata: metadata, notices: notices, broker: broker, topics: topics,
