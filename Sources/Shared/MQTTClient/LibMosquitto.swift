@@ -58,6 +58,7 @@ struct LibMosquitto: @unchecked Sendable {  // The functions are written once, b
 enum LibMosquittoNumber {
     static let optionProtocolVersion: CInt = 1
     static let optionTLSContext: CInt = 2
+    static let optionTLSDefaults: CInt = 3
     static let optionReceiveMaximum: CInt = 4
     static let optionNoDelay: CInt = 11
     static let version5: CInt = 5

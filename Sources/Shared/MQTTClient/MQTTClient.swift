@@ -35,6 +35,8 @@ package final class MQTTClient: Sendable {
         package var longest = Duration.seconds(300)
         /// After another client took the session over. Half of it or more, at random.
         package var afterTakeover = Duration.seconds(120)
+        /// A connection that the broker closes earlier counts as a failure to connect.
+        package var brief = Duration.seconds(60)
 
         package init() {}
     }
@@ -211,17 +213,33 @@ extension MQTTClient {
     /// Keeps the client connected until the task is cancelled. It disconnects in order then. Called once.
     package func run() async {
         var failures = 0
+        var brief = 0
         while !Task.isCancelled {
             enter(.connecting)
-            let (why, wasConnected) = await connectOnce()
+            let began = ContinuousClock.now
+            let (ended, wasConnected) = await connectOnce()
             if Task.isCancelled { break }
-            failures = wasConnected ? 1 : failures + 1
+            let wasBrief = ContinuousClock.now - began < waits.brief
+            brief = wasConnected && wasBrief && ended.code == .connectionClosed ? brief + 1 : 0
+            failures = wasConnected && !wasBrief ? 1 : failures + 1
+            let why = brief < Self.briefInRow ? ended : takenOver(ended)
             enter(.waiting(why), telling: .failure(why))
             await changed(.disconnected(why))
             await pause(after: why, failures: failures)
         }
         enter(.ended, telling: .failure(Self.ended))
     }
+
+    /// Mosquitto 2.0 closes the connection of the first of two clients with one id and does not say why.
+    private func takenOver(_ ended: MQTTError) -> MQTTError {
+        MQTTError(
+            .takenOver,
+            "\(ended.message), \(Self.briefInRow) times in a row soon after it had accepted this client. Most probably "
+                + "another client connects with the same client id. Each needs its own: check mqttUser and mqttName for "
+                + "a copied configuration")
+    }
+
+    private static let briefInRow = 3
 
     /// One connection, from its first packet to its end.
     private func connectOnce() async -> (MQTTError, wasConnected: Bool) {

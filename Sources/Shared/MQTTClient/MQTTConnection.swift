@@ -317,7 +317,10 @@ extension MQTTConnection {
         _ = call.intOption(handle, LibMosquittoNumber.optionNoDelay, 1)
         _ = call.threadedSet(handle, true)
         if let user = settings.user { _ = call.credentialsSet(handle, user, settings.password) }
-        if let security { _ = call.voidOption(handle, LibMosquittoNumber.optionTLSContext, security.pointer) }
+        if let security {
+            _ = call.intOption(handle, LibMosquittoNumber.optionTLSDefaults, 0)
+            _ = call.voidOption(handle, LibMosquittoNumber.optionTLSContext, security.pointer)
+        }
         call.onConnect(handle) { _, object, reason, _, list in
             MQTTConnection.of(object)?.accepted(reason, list)
         }
