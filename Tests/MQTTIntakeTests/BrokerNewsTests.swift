@@ -1,6 +1,8 @@
 import Foundation
 import MQTTClient
+import RecordStore
 import Registry
+import StoreTestKit
 import TestKit
 import Testing
 import WireModel

@@ -1,7 +1,9 @@
 import Foundation
 import MQTTClient
 import MosquittoTestKit
+import RecordStore
 import Registry
+import StoreTestKit
 import TestKit
 import Testing
 import WireModel

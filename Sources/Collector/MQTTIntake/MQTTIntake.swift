@@ -78,7 +78,7 @@ package final class MQTTIntake: Sendable {
         let news = NewsPublisher(
             broker: broker, topics: topics, devices: devices, metadata: metadata, metrics: self.metrics, logger: logger)
         self.news = news
-        metadata.observers.add { news.changed($0) }
+        metadata.observers.add { [weak news] change in news?.changed(change) }
     }
 
     /// Serves devices until the task is cancelled. Requests that are under way then are cut off, and their devices
@@ -156,15 +156,12 @@ package final class MQTTIntake: Sendable {
     // MARK: Requests
 
     private func request(_ message: MQTTMessage, _ address: ReturnAddress) -> Work? {
-        let underWay = state.withLock { $0.underWay }
         guard underWay < settings.maximumRequests else {
-            guard underWay < 2 * settings.maximumRequests else { return ignored(.overload) }
-            return refusal(
-                .brokerBusy(limit: settings.maximumRequests), RequestEnvelope.unknownHead, address)
+            return refusal(.brokerBusy(limit: settings.maximumRequests), address)
         }
         let envelope: RequestEnvelope
         do throws(Problem) { envelope = try RequestEnvelope(message, address) } catch {
-            return refusal(error, RequestEnvelope.unknownHead, address)
+            return refusal(error, address)
         }
         let body = ByteBuffer(bytes: message.payload)
         guard let parts = envelope.parts else {
@@ -209,7 +206,7 @@ package final class MQTTIntake: Sendable {
             return refusal(
                 .partsBroken(
                     "the collector does not know it; it may have been refused, replaced, or begun before a restart"),
-                RequestEnvelope.unknownHead, address)
+                address)
         }
         partial.inbox.put(number, of: count, ByteBuffer(bytes: message.payload))
         return nil
@@ -232,9 +229,14 @@ package final class MQTTIntake: Sendable {
         metrics.underWay(underWay)
     }
 
-    private func refusal(_ problem: Problem, _ head: HTTPRequest, _ address: ReturnAddress) -> Work {
-        counted {
-            await self.publish(await self.exchange.refuse(problem, head, from: Self.peer(address)), address)
+    private var underWay: Int { state.withLock { $0.underWay } }
+
+    /// Refuses a request before any route has it. A flood of what is refused is dropped, so it uses no more memory.
+    private func refusal(_ problem: Problem, _ address: ReturnAddress) -> Work? {
+        guard underWay < 2 * settings.maximumRequests else { return ignored(.overload) }
+        return counted {
+            let answer = await self.exchange.refuse(problem, RequestEnvelope.unknownHead, from: Self.peer(address))
+            await self.publish(answer, address)
         }
     }
 
