@@ -82,6 +82,21 @@ struct BrokerNewsTests {
             #expect(Self.words(broker, to: device).contains("commands"))
         }
     }
+
+    @Test func `News that the broker did not take are told with the next connection`() async throws {
+        try await IntakeScene.play { scene, broker in
+            let one = try await scene.enrolled()
+            let device = MessagingDevice(name: "a", bearer: one.credential)
+            try await Self.connect(device, one.deviceID, "1", broker)
+            broker.fail()
+            try await Self.issue(scene, to: one.deviceID)
+            try await broker.failures.until { $0 > 0 }
+            broker.lose("it was restarted")
+            broker.comeBack()
+            try await broker.published.until { $0.contains { $0.topic == device.news } }
+            #expect(Self.words(broker, to: device).contains("commands"))
+        }
+    }
 }
 
 extension InMemoryBroker {

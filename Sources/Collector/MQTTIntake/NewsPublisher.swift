@@ -18,6 +18,8 @@ final class NewsPublisher: Sendable {
     private struct Waiting {
         var devices: [DeviceID: Set<Word>] = [:]
         var organizations: Set<String> = []
+        /// What could not be published. It is tried again with the next connection.
+        var missed: [DeviceID: Set<Word>] = [:]
         var isConnected = false
 
         var isEmpty: Bool { devices.isEmpty && organizations.isEmpty }
@@ -68,7 +70,12 @@ final class NewsPublisher: Sendable {
     }
 
     func connected(_ isConnected: Bool) {
-        waiting.withLock { $0.isConnected = isConnected }
+        waiting.withLock { waiting in
+            waiting.isConnected = isConnected
+            guard isConnected else { return }
+            waiting.devices.merge(waiting.missed) { $0.union($1) }
+            waiting.missed = [:]
+        }
         if isConnected { signal.yield() }
     }
 
@@ -78,11 +85,11 @@ final class NewsPublisher: Sendable {
             while let (changed, organizations) = take() {
                 var words = changed
                 for organization in organizations {
-                    for device in await devices(of: organization) { words[device, default: []].insert(.profile) }
+                    for device in await onlineDevices(of: organization) { words[device, default: []].insert(.profile) }
                 }
                 for (device, words) in words {
                     for name in devices.names(of: device) {
-                        for word in words { await publish(word, to: name) }
+                        for word in words where await !publish(word, to: name) { missed(word, of: device) }
                     }
                     guard !Task.isCancelled else { return }
                 }
@@ -98,7 +105,7 @@ final class NewsPublisher: Sendable {
         }
     }
 
-    private func devices(of organization: String) async -> [DeviceID] {
+    private func onlineDevices(of organization: String) async -> [DeviceID] {
         var found: [DeviceID] = []
         for device in devices.onlineDevices {
             do throws(StoreError) {
@@ -111,15 +118,24 @@ final class NewsPublisher: Sendable {
         return found
     }
 
-    private func publish(_ word: Word, to name: String) async {
+    private func missed(_ word: Word, of device: DeviceID) {
+        waiting.withLock { waiting in
+            guard waiting.missed[device] != nil || waiting.missed.count < Self.maximumDevices else { return }
+            waiting.missed[device, default: []].insert(word)
+        }
+    }
+
+    /// - Returns: whether the broker has the message.
+    private func publish(_ word: Word, to name: String) async -> Bool {
         var message = MQTTMessage(topic: topics.news(of: name), payload: Data(word.rawValue.utf8))
         message.expirySeconds = Self.expirySeconds
         do {
             try await broker.publish(message)
             metrics.news(.published)
+            return true
         } catch {
-            // The device asks when it connects again, and at its intervals.
             metrics.news(.failed)
+            return false
         }
     }
 }

@@ -21,8 +21,11 @@ final class InMemoryBroker: Broker {
 
     func give(_ message: MQTTMessage) { events.put(.message(message)) }
 
+    /// Refuses messages, before the collector knows that the connection is lost.
+    func fail() { isDown.withLock { $0 = true } }
+
     func lose(_ reason: String) {
-        isDown.withLock { $0 = true }
+        fail()
         events.put(.disconnected(reason: reason))
     }
 
