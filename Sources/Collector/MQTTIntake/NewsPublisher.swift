@@ -21,6 +21,8 @@ final class NewsPublisher: Sendable {
         /// What could not be published. It is tried again with the next connection.
         var missed: [DeviceID: Set<Word>] = [:]
         var isConnected = false
+        /// Counts the connections.
+        var connection = 0
 
         var isEmpty: Bool { devices.isEmpty && organizations.isEmpty }
     }
@@ -73,6 +75,7 @@ final class NewsPublisher: Sendable {
         waiting.withLock { waiting in
             waiting.isConnected = isConnected
             guard isConnected else { return }
+            waiting.connection += 1
             waiting.devices.merge(waiting.missed) { $0.union($1) }
             waiting.missed = [:]
         }
@@ -82,14 +85,16 @@ final class NewsPublisher: Sendable {
     /// Publishes news until the task is cancelled.
     func run() async {
         for await _ in signals {
-            while let (changed, organizations) = take() {
+            while let (changed, organizations, connection) = take() {
                 var words = changed
                 for organization in organizations {
                     for device in await onlineDevices(of: organization) { words[device, default: []].insert(.profile) }
                 }
                 for (device, words) in words {
                     for name in devices.names(of: device) {
-                        for word in words where await !publish(word, to: name) { missed(word, of: device) }
+                        for word in words where await !publish(word, to: name) {
+                            missed(word, of: device, on: connection)
+                        }
                     }
                     guard !Task.isCancelled else { return }
                 }
@@ -97,11 +102,11 @@ final class NewsPublisher: Sendable {
         }
     }
 
-    private func take() -> (devices: [DeviceID: Set<Word>], organizations: Set<String>)? {
+    private func take() -> (devices: [DeviceID: Set<Word>], organizations: Set<String>, connection: Int)? {
         waiting.withLock { waiting in
             guard waiting.isConnected, !waiting.isEmpty else { return nil }
             defer { (waiting.devices, waiting.organizations) = ([:], []) }
-            return (waiting.devices, waiting.organizations)
+            return (waiting.devices, waiting.organizations, waiting.connection)
         }
     }
 
@@ -118,11 +123,18 @@ final class NewsPublisher: Sendable {
         return found
     }
 
-    private func missed(_ word: Word, of device: DeviceID) {
-        waiting.withLock { waiting in
-            guard waiting.missed[device] != nil || waiting.missed.count < Self.maximumDevices else { return }
+    /// - Parameter connection: the one on which the message could not be published.
+    private func missed(_ word: Word, of device: DeviceID, on connection: Int) {
+        let isNext = waiting.withLock { waiting in
+            if waiting.isConnected, waiting.connection != connection {
+                waiting.devices[device, default: []].insert(word)
+                return true
+            }
+            guard waiting.missed[device] != nil || waiting.missed.count < Self.maximumDevices else { return false }
             waiting.missed[device, default: []].insert(word)
+            return false
         }
+        if isNext { signal.yield() }
     }
 
     /// - Returns: whether the broker has the message.
