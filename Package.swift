@@ -114,6 +114,9 @@ let package = Package(
         // libpq, declared here and opened at run time: a build needs no libpq-dev, only a collector with PostgreSQL
         // needs libpq5.
         library("CLibPQ"),
+        // libmosquitto and the OpenSSL below it, in the same way: only a device or collector with a broker needs
+        // libmosquitto1.
+        library("CLibMosquitto"),
 
         // Device and collector.
         target("TelemetryBasics", in: .shared, []),
@@ -123,6 +126,7 @@ let package = Package(
         target(
             "HTTPConnection", in: .shared,
             ["TelemetryBasics", "WireModel", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
+        target("MQTTClient", in: .shared, ["TelemetryBasics", "WireModel", "CLibMosquitto", crypto]),
 
         // Device, in flow order.
         // The values somebody may tune, for all of these.
@@ -147,12 +151,15 @@ let package = Package(
                 nioPosix, nioSSL,
             ]),
         target(
+            "MQTTTransport", in: .device,
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "Transmitter", "MQTTClient", crypto]),
+        target(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
                 "Transmitter", "Privacy", "Encryption",
                 "HTTPConnection",
-                "HTTPTransport", crypto,
+                "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -241,6 +248,13 @@ let package = Package(
                 nioSSL, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes, lifecycle, nioCertificateReloading, x509,
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
+            ]),
+        // Devices that come through a message broker; it brings libmosquitto.
+        target(
+            "MQTTIntake", in: .collector,
+            [
+                "WireModel", "MQTTClient", "RecordStore", "Registry", "Collector", hummingbirdCore,
+                nioCore, httpTypes, crypto, logging, metrics,
             ]),
         target(
             "ClickHouse", in: .collector,
@@ -339,6 +353,9 @@ let package = Package(
         .target(
             name: "PostgresTestKit", dependencies: ["TestKit"], path: "Tests/Support/PostgresTestKit",
             swiftSettings: settings),
+        .target(
+            name: "MosquittoTestKit", dependencies: ["TestKit"], path: "Tests/Support/MosquittoTestKit",
+            swiftSettings: settings),
         tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("Gzip", ["TestKit"]),
@@ -361,6 +378,10 @@ let package = Package(
         tests(
             "HTTPTransport",
             ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
+        tests("MQTTClient", ["TestKit", "MosquittoTestKit", "TelemetryBasics"]),
+        tests(
+            "MQTTTransport",
+            ["TestKit", "MosquittoTestKit", "MQTTClient", "Transmitter", "WireModel", crypto]),
         tests("Privacy", ["WireModel", swiftProtobuf]),
         tests("Encryption", ["TestKit", "TelemetryBasics", "WireModel", crypto, logging]),
         tests(
@@ -451,10 +472,17 @@ let package = Package(
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
                 "ClusterStore", "ClickHouse", swiftProtobuf,
-                hummingbird, hummingbirdTesting, nioCore, nioPosix,
+                hummingbird, hummingbirdCore, hummingbirdTesting, nioCore, nioPosix,
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
+            ]),
+        tests(
+            "MQTTIntake",
+            [
+                "TestKit", "MosquittoTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "Gzip", "MQTTClient",
+                "RecordStore", "Registry", "LogArchive", "Collector", hummingbirdCore, nioCore, httpTypes, crypto,
+                logging, metrics,
             ]),
         tests(
             "ClickHouse",

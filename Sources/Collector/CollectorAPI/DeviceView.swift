@@ -35,11 +35,25 @@ package struct DeviceView: Codable, Sendable {
     package var certificates: [DeviceCertificateView]?
     /// Where it is. Only if a single device is read; absent if its newest records do not tell.
     package var location: DeviceLocationView?
+    /// Its connection to the message broker. Only if a single device is requested, by a collector that serves a broker.
+    package var brokerConnection: BrokerConnectionView?
     /// The following members are messages of telemetry.proto.
     package var operatingSystem: JSONValue?
     package var beacon: JSONValue?
     package var verdicts: JSONValue?
     package var identity: JSONValue?
+
+    package init() {}
+}
+
+/// A device's connection to the message broker, as people see it.
+package struct BrokerConnectionView: Codable, Equatable, Sendable {
+    /// The device's name at the broker.
+    package var name = ""
+    /// `connected`, `lost` or `stopped`.
+    package var state = ""
+    /// When this state began; absent if that was before the collector came to the broker.
+    package var since: String?
 
     package init() {}
 }

@@ -65,6 +65,7 @@ extension MetadataService {
             }
             try openCommands.load(of: commands, from: session, at: clock.now())
         }
+        observers.notify(news)
     }
 
     /// Any row may have changed. Open commands stay as they are: a device gets one twice at most. Those that are not

@@ -54,6 +54,8 @@ package actor MetadataService {
     nonisolated let openCommands: OpenCommands
     package nonisolated let seen = SeenBuffer()
     nonisolated let results = ResultBuffer()
+    /// Those who hear of each committed change.
+    package nonisolated let observers = RegistryObservers()
     /// The limits of logs, set by the log archive.
     package nonisolated let logQuotas = CurrentLogQuotas()
     /// The bytes that were stored today, and the quotas.
@@ -177,6 +179,7 @@ package actor MetadataService {
             throw error
         }
         forget(changes)
+        observers.notify(.changes(changes))
         return value
     }
 

@@ -10,6 +10,8 @@ import WireModel
 /// Devices as people see them, and the actions of administrators.
 struct DeviceRoutes: RouteGroup {
     let shared: RouteContext
+    /// A device's connection to the message broker; `nil` if none is known.
+    let brokerConnection: @Sendable (DeviceID) -> BrokerConnectionView?
 
     func add(to router: CollectorRouter) {
         router.people(.viewer)
@@ -65,8 +67,10 @@ struct DeviceRoutes: RouteGroup {
     }
 
     private func view(of device: DeviceRow, _ context: PersonContext) async throws -> DeviceView {
-        try DeviceView(
+        var view = try DeviceView(
             device, for: context.person.role, lineage: try await metadata.lineage(of: device), now: context.now)
+        view.brokerConnection = brokerConnection(device.id)
+        return view
     }
 
     private func revoke(_ request: Request, _ context: PersonContext) async throws -> Response {

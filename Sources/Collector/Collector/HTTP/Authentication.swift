@@ -73,6 +73,7 @@ struct Callers: Sendable {
                 logRefusedCertificate(of: device.id, problem, context)
                 throw problem
             }
+            context.origin?.authenticated(device)
             return device
         case .unknown: throw Problem.credentialUnknown
         case .revoked: throw Problem.revoked

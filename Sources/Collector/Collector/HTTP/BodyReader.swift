@@ -221,6 +221,9 @@ struct BodySource {
             return buffer
         } catch let error as CancellationError {
             throw error
+        } catch let problem as Problem {
+            // What brings the body knows better, such as parts of a message that do not fit together.
+            throw problem
         } catch {
             throw Problem.malformed("The body cannot be read to its end: \(error).", code: .malformedHTTP)
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import Logging
 import NIOCore
 import NIOSSL
 import Registry
@@ -8,7 +9,10 @@ import WireModel
 /// A request's context with its connection, for what only that knows.
 package struct CollectorRequestContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
-    fileprivate let channel: any Channel
+    /// `nil` for a request that came another way than over a connection to this collector.
+    fileprivate let channel: (any Channel)?
+    /// How a request came that is not over HTTP; `nil` for all others.
+    let origin: DeviceOrigin?
     /// The collector's clock when the request was found well formed, microseconds since 1970.
     var now: Int64 = 0
     /// `nil`: nobody has asked yet, or anyone may send it.
@@ -19,19 +23,35 @@ package struct CollectorRequestContext: RequestContext {
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
+        origin = nil
     }
 
     /// The context of a request that the console makes for a person.
     init(of context: PersonContext, signedIn person: Person) {
-        self.init(source: ApplicationRequestContextSource(channel: context.channel, logger: context.logger))
+        coreContext = CoreRequestContextStorage(source: DetachedSource(logger: context.logger))
+        channel = context.channel
+        origin = nil
         signedIn = person
     }
 
-    /// Where the connection comes from, as limits and log lines have it; `nil`: unknown.
-    var peer: String? { PeerLimits.name(of: channel.remoteAddress) }
+    /// The context of a device's request that came another way than over HTTP.
+    init(from origin: DeviceOrigin, logger: Logger) {
+        coreContext = CoreRequestContextStorage(source: DetachedSource(logger: logger))
+        channel = nil
+        self.origin = origin
+    }
 
-    /// The client's certificate, which the TLS library accepted; `nil` without one or without TLS.
+    private struct DetachedSource: RequestContextSource {
+        let logger: Logger
+    }
+
+    /// Where the request comes from, as limits and log lines have it; `nil`: unknown.
+    var peer: String? { origin?.peer ?? PeerLimits.name(of: channel?.remoteAddress) }
+
+    /// The client's certificate, which the TLS library accepted; `nil` without one or without TLS. A broker that ends
+    /// TLS shows none.
     func shownCertificate() async throws -> ShownCertificate? {
+        guard let channel else { return nil }
         let shown = try await channel.eventLoop.submit { [channel] in
             try (try? channel.pipeline.syncOperations.nioSSL_peerCertificate())?.toDERBytes()
         }.get()
@@ -58,7 +78,7 @@ struct CallerContext<Who: Caller>: ChildRequestContext {
     var coreContext: CoreRequestContextStorage
     let now: Int64
     let caller: Who
-    fileprivate let channel: any Channel
+    fileprivate let channel: (any Channel)?
 
     /// A group whose authentication finds other callers: a fault of this program.
     private struct Fault: Error {}

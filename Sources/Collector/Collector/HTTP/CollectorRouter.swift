@@ -77,10 +77,14 @@ struct CollectorRouter {
     private let router = Router(context: CollectorRequestContext.self)
     private let table = RouteTable()
     private let checked: RouterGroup<CollectorRequestContext>
+    /// Of `checked`, what is for HTTP alone.
+    private let direct: RouterGroup<CollectorRequestContext>
     private let callers: Callers
     private let rate: RequestRate<DeviceID>
     private let load: PeopleLoad
     let peers = PeerLimits()
+    /// Renders, counts and logs errors.
+    let refusals: RefusalMiddleware
 
     /// - Parameters:
     ///   - rate: of each device's requests.
@@ -91,41 +95,44 @@ struct CollectorRouter {
         metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
         clock: @escaping @Sendable () -> Int64
     ) {
-        let (table, peers) = (table, peers)
+        let refusals = RefusalMiddleware(table: table, peers: peers, metrics: metrics)
         router.addMiddleware {
             RequestTelemetry(identity: identity, metrics: metrics)
-            RefusalMiddleware(table: table, peers: peers, metrics: metrics)
+            refusals
         }
+        self.refusals = refusals
         checked = router.group().add(middleware: RequestCheck(clock: clock))
+        direct = checked.group().add(middleware: DirectOnly())
         callers = Callers(metadata: metadata, certificates: certificates, peers: peers)
         self.rate = rate
         load = PeopleLoad(shares: shares, executor: people)
     }
 
     var anyone: AccessGroup<CollectorRequestContext> {
-        AccessGroup(access: .anyone, group: checked.group().add(middleware: AnswerFinish()), table: table)
+        AccessGroup(access: .anyone, group: direct.group().add(middleware: AnswerFinish()), table: table)
     }
 
     var enrollment: AccessGroup<EnrollmentContext> {
-        AccessGroup(access: .enrollmentToken, group: group(callers.enrollment), table: table)
+        AccessGroup(access: .enrollmentToken, group: group(in: checked, callers.enrollment), table: table)
     }
 
     var devices: AccessGroup<DeviceContext> {
-        AccessGroup(access: .device, group: group(callers.device).add(middleware: rate), table: table)
+        AccessGroup(access: .device, group: group(in: checked, callers.device).add(middleware: rate), table: table)
     }
 
     /// - Parameter least: the role that a person needs.
     func people(_ least: PersonRole) -> AccessGroup<PersonContext> {
         let callers = callers
-        let group = group { request, context in try await callers.person(request, context, least) }
+        let group = group(in: direct) { request, context in try await callers.person(request, context, least) }
         return AccessGroup(
             access: .person(least), group: group.add(middleware: load).add(middleware: AnswerFinish()), table: table)
     }
 
     private func group<Who: Caller>(
+        in parent: RouterGroup<CollectorRequestContext>,
         _ caller: @escaping @Sendable (Request, CollectorRequestContext) async throws -> Who
     ) -> RouterGroup<CallerContext<Who>> {
-        checked.group().add(middleware: Authentication(caller: caller)).group(context: CallerContext<Who>.self)
+        parent.group().add(middleware: Authentication(caller: caller)).group(context: CallerContext<Who>.self)
     }
 
     var routes: [Route] { table.routes }

@@ -127,3 +127,17 @@ struct RequestCheck: RouterMiddleware {
         return try await next(request, context)
     }
 }
+
+/// Keeps routes that are not for devices away from whoever does not come over HTTP: a broker carries the requests of
+/// devices alone.
+struct DirectOnly: RouterMiddleware {
+    typealias Context = CollectorRequestContext
+
+    func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
+        guard context.origin == nil else {
+            throw Problem.notFound(
+                "Over a broker the collector serves the routes of devices only. Use HTTPS for others.")
+        }
+        return try await next(request, context)
+    }
+}

@@ -8,9 +8,9 @@ import WireModel
 
 /// Time for rates and waits. Nobody can set it: the time of day can step back, and whoever was admitted before the step
 /// would then have to wait as long as the step.
-enum Uptime {
+package enum Uptime {
     /// Since the machine started, suspension not counted.
-    static func microseconds() -> Int64 { Int64(clamping: DispatchTime.now().uptimeNanoseconds / 1000) }
+    package static func microseconds() -> Int64 { Int64(clamping: DispatchTime.now().uptimeNanoseconds / 1000) }
 }
 
 /// Limits how often somebody may do something: an average rate per second, with bursts. For devices: a program that

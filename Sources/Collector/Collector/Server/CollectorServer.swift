@@ -57,6 +57,8 @@ package struct CollectorServer: Sendable {
 
     package let settings: Settings
     package let responder: CollectorResponder
+    /// Answers devices whose requests come another way than over HTTP.
+    package let exchange: DeviceExchange
     /// Sums up the balances of all devices, while its `run` is called.
     package let fleetBalance: FleetBalanceKeeper
     /// The health of the collector itself, while its `run` is called.
@@ -65,7 +67,9 @@ package struct CollectorServer: Sendable {
     private let metrics: CollectorMetrics
     private let logger: Logger
 
-    /// - Parameter collectors: how many serve the same devices now, behind a balancer.
+    /// - Parameters:
+    ///   - collectors: how many serve the same devices now, behind a balancer.
+    ///   - brokerConnection: a device's connection to the message broker; `nil` if none is known.
     package init(
         store: any RecordStore, metadata: MetadataService, archive: LogArchive, notices: NoticeService,
         settings: Settings = Settings(), collectors: @escaping @Sendable () -> Int = { 1 },
@@ -76,6 +80,7 @@ package struct CollectorServer: Sendable {
         ownRoot: @escaping @Sendable () -> Data? = { nil },
         serverCertificates: @escaping @Sendable () -> CertificatesView.Server? = { nil },
         retentionLimits: @escaping @Sendable () async -> RetentionLimits = { RetentionLimits() },
+        brokerConnection: @escaping @Sendable (DeviceID) -> BrokerConnectionView? = { _ in nil },
         logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
         self.settings = settings
@@ -102,7 +107,8 @@ package struct CollectorServer: Sendable {
         let groups: [any RouteGroup] = [
             EnrollmentRoutes(shared: shared, certificates: certificates), IngestRoutes(shared: shared),
             ProfileRoutes(shared: shared, pins: pins), ProfileRevisionRoutes(shared: shared, pins: pins),
-            DeviceRoutes(shared: shared), DoNotDisturbRoutes(shared: shared), AssignmentRoutes(shared: shared),
+            DeviceRoutes(shared: shared, brokerConnection: brokerConnection), DoNotDisturbRoutes(shared: shared),
+            AssignmentRoutes(shared: shared),
             OrganizationRoutes(shared: shared),
             TokenRoutes(shared: shared, trust: EnrollmentTrust(own: ownPin, backup: backupPin, root: ownRoot)),
             RetentionRoutes(shared: shared),
@@ -123,6 +129,8 @@ package struct CollectorServer: Sendable {
         ]
         for group in groups { group.add(to: router) }
         let api = router.responder()
+        exchange = DeviceExchange(
+            api: api, refusals: router.refusals, identity: identity, logger: logger)
         let telemetryOfConsole = RequestTelemetry(identity: identity, metrics: telemetry.metrics)
         responder = CollectorResponder(
             routes: router.routes, api: api,

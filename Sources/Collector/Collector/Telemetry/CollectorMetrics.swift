@@ -68,6 +68,15 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily(
             "ws1_device_ca_expiry_timestamp_seconds",
             "When the first of the device certificates' authorities expires."),
+        PrometheusFamily("ws1_mqtt_connected", "1 while the collector is connected to its message broker."),
+        PrometheusFamily("ws1_mqtt_messages_total", "Messages from the broker, by kind."),
+        PrometheusFamily(
+            "ws1_mqtt_messages_ignored_total", "Messages from the broker without an answer, by reason."),
+        PrometheusFamily("ws1_mqtt_answers_total", "Answers to requests over the broker, by fate."),
+        PrometheusFamily("ws1_mqtt_news_total", "Messages that told a device of news, by fate."),
+        PrometheusFamily("ws1_mqtt_requests", "Requests over the broker that are worked on."),
+        PrometheusFamily("ws1_mqtt_part_bytes", "Bytes of parts of requests that wait to be read."),
+        PrometheusFamily("ws1_mqtt_devices", "Devices by what is known of their connection to the broker."),
         PrometheusFamily("process_cpu_seconds_total", "Processor time of this process."),
         PrometheusFamily("process_resident_memory_bytes", "Resident memory of this process."),
         PrometheusFamily("process_open_fds", "Open file descriptors."),

@@ -9,6 +9,7 @@ struct NoticesPage: ConsolePage {
 
     /// The codes of the API.
     static let codes = [
+        "broker-unreachable",
         "certificate-expiry", "device-compromised", "device-non-compliant", "device-replaced", "device-silent",
         "devices-silent", "disk-low", "identity-conflict", "log-quota-100", "log-quota-75", "logs-arrived",
         "queue-damaged",

@@ -28,6 +28,8 @@ extension MetadataService {
     /// Lets a device have a command that is committed.
     package nonisolated func give(_ issued: IssuedCommand) {
         _ = openCommands.add(issued.row.command, of: issued.row.device, organization: issued.organization)
+        // The transaction has reported it, and a device that asked since then may have got no command.
+        observers.notify(.changes([.commands(issued.row.device)]))
     }
 
     /// Issues a command. Call it inside a transaction, and `give` a new command once that is committed.

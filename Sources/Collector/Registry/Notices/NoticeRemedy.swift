@@ -2,6 +2,7 @@ extension NoticeRow.Code {
     /// The section of Documentation/runbook.md that says what it means and what to do, as an anchor.
     package var runbook: String {
         switch self {
+        case .brokerUnreachable: "a-broker-that-cannot-be-reached"
         case .certificateExpiry: "an-expired-certificate"
         case .deviceCompromised, .deviceNonCompliant: "a-compromised-device-or-a-broken-rule"
         case .deviceReplaced: "a-replaced-or-reinstalled-device"
@@ -40,6 +41,7 @@ extension NoticeRow.Code {
         case .recordFileSalvaged: "Check the disk. The text says what was kept and what was lost."
         case .identityConflict: "Find out whether the device was copied. If so, give the copy an identity of its own."
         case .certificateExpiry: "Renew the certificate that the text names."
+        case .brokerUnreachable: "Look at the broker, and at the network and the credentials on the way to it."
         case .tokenExpiry: "Create a new token with the command in the text."
         case .deviceSilent: "Look at what the device last said, then at its network and power. Delete it if it is gone."
         case .devicesSilent:

@@ -37,6 +37,8 @@ package struct NoticeRow: Equatable, Sendable {
         case certificateExpiry = "certificate-expiry"
         /// The last administrator's token will end soon or has ended.
         case tokenExpiry = "token-expiry"
+        /// The message broker has not been reachable for long.
+        case brokerUnreachable = "broker-unreachable"
         /// A device has missed five beacons.
         case deviceSilent = "device-silent"
         /// The same for many devices, beyond those reported one by one.
@@ -54,8 +56,8 @@ package struct NoticeRow: Equatable, Sendable {
         package var hasEnd: Bool {
             switch self {
             case .logQuotaHigh, .logQuotaReached, .logsArrived, .recordQuotaHigh, .recordQuotaReached, .diskLow,
-                .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry, .tokenExpiry, .deviceSilent,
-                .devicesSilent, .deviceCompromised, .deviceNonCompliant:
+                .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry, .tokenExpiry, .brokerUnreachable,
+                .deviceSilent, .devicesSilent, .deviceCompromised, .deviceNonCompliant:
                 true
             case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
                 false
