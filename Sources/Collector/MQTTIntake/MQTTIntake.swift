@@ -5,6 +5,7 @@ import HummingbirdCore
 import Logging
 import MQTTClient
 import NIOCore
+import RecordStore
 import Registry
 import Synchronization
 import WireModel
