@@ -152,14 +152,14 @@ let package = Package(
             ]),
         target(
             "MQTTTransport", in: .device,
-            ["DeviceTunables", "TelemetryBasics", "WireModel", "Transmitter", "MQTTClient", crypto]),
+            ["TelemetryBasics", "WireModel", "Transmitter", "MQTTClient", crypto]),
         target(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
                 "Transmitter", "Privacy", "Encryption",
                 "HTTPConnection",
-                "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
+                "HTTPTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -378,7 +378,7 @@ let package = Package(
         tests(
             "HTTPTransport",
             ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
-        tests("MQTTClient", ["TestKit", "MosquittoTestKit", "TelemetryBasics"]),
+        tests("MQTTClient", ["TestKit", "MosquittoTestKit"]),
         tests(
             "MQTTTransport",
             ["TestKit", "MosquittoTestKit", "MQTTClient", "Transmitter", "WireModel", crypto]),
@@ -480,9 +480,8 @@ let package = Package(
         tests(
             "MQTTIntake",
             [
-                "TestKit", "MosquittoTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "Gzip", "MQTTClient",
-                "RecordStore", "Registry", "LogArchive", "Collector", hummingbirdCore, nioCore, httpTypes, crypto,
-                logging, metrics,
+                "TestKit", "MosquittoTestKit", "StoreTestKit", "WireModel", "Gzip", "MQTTClient",
+                "RecordStore", "Registry", "LogArchive", "Collector", nioCore, httpTypes, crypto, logging,
             ]),
         tests(
             "ClickHouse",

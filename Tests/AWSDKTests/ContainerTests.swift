@@ -1,5 +1,6 @@
 import DataSampler
 import Foundation
+import StoreTestKit
 import TestKit
 import Testing
 import WireModel

@@ -124,7 +124,7 @@ struct DeviceExchangeTests {
                 HTTPRequest(
                     method: .get, scheme: nil, authority: nil, path: WireNames.commandsPath,
                     headerFields: [.authorization: "Bearer \(device.credential)"]),
-                body: ByteBuffer(), from: DeviceOrigin(peer: "mqtt"))
+                body: RequestBody(buffer: ByteBuffer()), from: "mqtt")
             statuses.append(answer.status)
             if answer.status == 429 { #expect(answer.headers[.retryAfter] != nil) }
         }

@@ -155,9 +155,12 @@ struct PositionRoutesTests {
         await store([Self.sample(52.5)], of: device, in: harness, test: true)
         try await harness.route { client in
             let path = "/api/v1/devices/\(device)/positions"
-            #expect(try await client.send(.get, path, bearer: "administrator-other").status == .notFound)
-            #expect(try await coordinates(client.json(path, bearer: "viewer-default")) == [])
-            #expect(try await coordinates(client.json(path + "?test=true", bearer: "viewer-default")) == [52.5])
+            let stranger = try await client.send(.get, path, bearer: "administrator-other")
+            #expect(stranger.status == .notFound)
+            let usual = try await client.json(path, bearer: "viewer-default")
+            #expect(coordinates(usual) == [])
+            let withTest = try await client.json(path + "?test=true", bearer: "viewer-default")
+            #expect(coordinates(withTest) == [52.5])
         }
     }
 

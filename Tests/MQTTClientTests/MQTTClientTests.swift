@@ -40,7 +40,8 @@ import Testing
         let writer = try ClientProbe(try broker.settings("writer"))
         try await reader.connected()
         for number in 0..<200 {
-            try await writer.publish(MQTTMessage(topic: "ws1/a", payload: Data(repeating: UInt8(number), count: 90_000)))
+            try await writer.publish(
+                MQTTMessage(topic: "ws1/a", payload: Data(repeating: UInt8(number), count: 90_000)))
         }
         try await reader.heard.until { $0.messages.count == 200 }
         #expect(reader.heard.value.messages.map { $0.payload.first } == (0..<200).map { UInt8($0) })

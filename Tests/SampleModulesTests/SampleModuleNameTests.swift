@@ -17,7 +17,8 @@ struct SampleModuleNameTests {
     }
 
     @Test(arguments: [
-        ("callLog", SampleModuleError.Code.notOfferedByPlatform), ("1", .unknownModule), ("System", .unknownModule), ("", .unknownModule), ("cpu", .unknownModule),
+        ("callLog", SampleModuleError.Code.notOfferedByPlatform), ("1", .unknownModule), ("System", .unknownModule),
+        ("", .unknownModule), ("cpu", .unknownModule),
     ])
     func `what cannot be sampled is refused by name, and never passes`(name: String, code: SampleModuleError.Code) {
         let error = #expect(throws: SampleModuleError.self) { try SampleModuleName(configurationName: name) }

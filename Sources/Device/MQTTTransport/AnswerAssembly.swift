@@ -73,7 +73,8 @@ struct AnswerAssembly: Sendable {
         }
         length = message.payload.count
         if parts > 1 {
-            guard let given = message[":length"].flatMap({ Int($0) }), given >= 0, let digest = message[":digest"] else {
+            guard let given = message[":length"].flatMap({ Int($0) }), given >= 0, let digest = message[":digest"]
+            else {
                 return broken("parts without length or digest")
             }
             length = given

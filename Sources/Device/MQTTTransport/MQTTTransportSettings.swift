@@ -54,7 +54,8 @@ package struct MQTTTransportSettings: Equatable, Sendable {
                     .configuration,
                     "the broker needs a name for this device: give mqttUser, or mqttName, another for each device")
             }
-            return try DeviceTopics(prefix: address.prefix, name: name, what: self.name == nil ? "mqttUser" : "mqttName")
+            return try DeviceTopics(
+                prefix: address.prefix, name: name, what: self.name == nil ? "mqttUser" : "mqttName")
         }
     }
 

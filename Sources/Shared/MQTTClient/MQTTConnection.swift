@@ -266,7 +266,9 @@ extension MQTTConnection {
                             + "\(settings.connectTimeout). Check host and port; its administrator may have to restart it"
                     ))
             }
-            guard pass(handle, waitMilliseconds: isOpen && !isClosing ? Self.longestWaitMilliseconds : 100) else { return }
+            guard pass(handle, waitMilliseconds: isOpen && !isClosing ? Self.longestWaitMilliseconds : 100) else {
+                return
+            }
         }
     }
 

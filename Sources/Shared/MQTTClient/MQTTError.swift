@@ -96,7 +96,10 @@ extension MQTTError {
                         + "check mqttUser and mqttName for a copied configuration"
                 )
             case 143, 144:
-                (.topic, "\(reason), topic not valid: check the prefix in the address, and the broker's limits of topics")
+                (
+                    .topic,
+                    "\(reason), topic not valid: check the prefix in the address, and the broker's limits of topics"
+                )
             case 149:
                 (.packetTooLarge, "149, packet too large: raise the broker's max_packet_size or message_size_limit")
             case 150, 151, 159: (.unavailable, "\(reason), a quota of the broker is used up; raise it or send less")

@@ -110,7 +110,8 @@ final class MQTTSecurityContext: @unchecked Sendable {  // OpenSSL counts refere
         guard let leaf = chain.first, tls.contextCertificate(context, leaf) == 1 else {
             for certificate in chain { tls.certificateFree(certificate) }
             throw MQTTError(
-                .configuration, "the client certificate \(certificateFile) cannot be used: it must hold PEM certificates")
+                .configuration,
+                "the client certificate \(certificateFile) cannot be used: it must hold PEM certificates")
         }
         tls.certificateFree(leaf)
         // The context takes the certificates of the authorities over.

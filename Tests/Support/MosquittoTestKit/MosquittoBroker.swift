@@ -73,7 +73,7 @@ package final class MosquittoBroker: Sendable {
     package func file(_ name: String, _ text: String) throws -> String { try Self.write(text, folder.file(name)) }
 
     /// Ends the broker as its service does.
-    package func stop() async throws { await end(by: SIGTERM) }
+    package func stop() async { await end(by: SIGTERM) }
 
     /// Ends the broker as a power cut would.
     package func kill() async { await end(by: SIGKILL) }
