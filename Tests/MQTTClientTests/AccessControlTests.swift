@@ -40,7 +40,7 @@ import Testing
         // It asks for everything. A broker may refuse that, or grant it and deliver nothing.
         let evil = try ClientProbe(
             try broker.settings("evil", user: "evil", password: "2"),
-            subscriptions: ["ws1/v1/d/evil/a", "#", "ws1/v1/d/+/a", "ws1/v1/d/good/#", "$share/ws1/ws1/v1/d/+/q"])
+            subscriptions: ["ws1/v1/d/evil/a", "#", "ws1/v1/d/+/a", "ws1/v1/d/good/#", "$share/guess/ws1/v1/d/+/q"])
         try await collector.connected()
         try await good.connected()
         try await evil.connected()
