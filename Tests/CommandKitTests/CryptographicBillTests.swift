@@ -31,7 +31,7 @@ import Testing
         let contradictions = try bill.contradictions(sources)
         #expect(
             contradictions.isEmpty,
-            "\(contradictions.joined(separator: "\n"))\nDescribe what is new in CBOM.json, then run Tools/generate-cbom."
+            "\(contradictions.joined(separator: "\n"))\nDescribe the new in CBOM.json, then run Tools/generate-cbom."
         )
     }
 

@@ -26,8 +26,8 @@ public struct WS1SDKContainerCleaner: Sendable {
 /// Why the container cannot be used (ws1). The documentation shows the first case; the others are ours.
 public enum InvalidOperation: Error, Equatable, Sendable, CustomStringConvertible {
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// The container is locked: the SDK does not run, its initial check has not passed, the passcode was not entered, or
-    /// the device key is not at hand. Nothing is lost; try again later. ``AWController/keyObstacle`` says what is
+    /// The container is locked: the SDK does not run, its initial check has not passed, the passcode was not entered,
+    /// or the device key is not at hand. Nothing is lost; try again later. ``AWController/keyObstacle`` says what is
     /// missing.
     case ContainerLocked
     // swift-format-ignore: AlwaysUseLowerCamelCase
@@ -62,8 +62,8 @@ extension AWController {
     /// Where the key comes from is `deviceKey` of ``configuration``. Without a passcode it is random and on disk (ws1).
     ///
     /// - Throws: ``InvalidOperation/ContainerLocked`` until
-    ///   ``AWControllerDelegate/controllerDidFinishInitialCheck(error:)`` has reported no error, and while the key is not
-    ///   at hand; ``InvalidOperation/EncryptionFailed(_:)``.
+    ///   ``AWControllerDelegate/controllerDidFinishInitialCheck(error:)`` has reported no error, and while the key is
+    ///   not at hand; ``InvalidOperation/EncryptionFailed(_:)``.
     public func encrypt(_ data: Data) throws -> Data {
         try engine.encrypted({ $0.encrypt }, data) { .EncryptionFailed($0) }
     }
@@ -75,8 +75,8 @@ extension AWController {
         try engine.encrypted({ $0.decrypt }, data) { .DecryptionFailed($0) }
     }
 
-    /// Gives the passcode that a person entered; ours. It is needed after each start if `deviceKey` of ``configuration``
-    /// is `.passcode`. The first one is the passcode from then on.
+    /// Gives the passcode that a person entered; ours. It is needed after each start if `deviceKey` of
+    /// ``configuration`` is `.passcode`. The first one is the passcode from then on.
     ///
     /// - Parameter completion: success once data can be encrypted. `nil`: a failure is logged only.
     public func enterPasscode(_ passcode: String, completion: SDKCompletion? = nil) {

@@ -142,7 +142,8 @@ package enum Tunables {
 
     /// Where the device is.
     package enum Location {
-        /// How often the position is compared with geofences. A car passes a fence of 300 m in it. Range: 1 s to 10 min.
+        /// How often the position is compared with geofences. A car passes a fence of 300 m in it. Range: 1 s to 10
+        /// min.
         package static let geofenceInterval = Duration.seconds(10)
     }
 

@@ -68,7 +68,8 @@ package struct KeyFileProvider: DeviceKeyProvider {
             if status.st_mode & S_IFMT != S_IFREG {
                 "is no regular file. Put the key there as a file of its own"
             } else if status.st_mode & 0o077 != 0 {
-                "has mode 0\(String(status.st_mode & 0o7777, radix: 8)), so others may have read it. Run `chmod 600 \(path)`"
+                "has mode 0\(String(status.st_mode & 0o7777, radix: 8)), so others may have read it. "
+                    + "Run `chmod 600 \(path)`"
             } else if status.st_nlink != 1 {
                 "has \(status.st_nlink) names. Remove the others"
             } else if status.st_uid != geteuid(), status.st_uid != 0 {

@@ -68,8 +68,8 @@ extension KeyRing {
         }
     }
 
-    /// Forgets the keys of a passcode until it is entered again. Does nothing with another provider, whose key is at hand
-    /// anyway.
+    /// Forgets the keys of a passcode until it is entered again. Does nothing with another provider, whose key is at
+    /// hand anyway.
     package func lock() {
         state.withLock { state in
             guard case .open(let ring) = state, ring.content.provider == .passcode else { return }

@@ -17,8 +17,8 @@ import WireModel
 /// Nothing is read before the first use, so a device key that is missing delays nobody who needs no keys. A file that
 /// cannot be read is never replaced: only ``destroy()`` gives sealed data up. One process at a time uses a directory.
 package final class KeyRing: Sendable {
-    /// Seals after which a purpose gets a new key: a quarter of what random nonces allow. After ``hardLimit`` nothing is
-    /// sealed with a key, even if no new one can be written.
+    /// Seals after which a purpose gets a new key: a quarter of what random nonces allow. After ``hardLimit`` nothing
+    /// is sealed with a key, even if no new one can be written.
     static let sealLimit: UInt64 = 1 << 30
     private static let hardLimit: UInt64 = 1 << 32
     /// Age at which a purpose gets a new key: 90 days, in seconds.
@@ -89,8 +89,8 @@ package final class KeyRing: Sendable {
 
     // MARK: Keys
 
-    /// The key with which something of this purpose is sealed now, and counts one seal. Makes a key where there is none,
-    /// or where the present one is used up.
+    /// The key with which something of this purpose is sealed now, and counts one seal. Makes a key where there is
+    /// none, or where the present one is used up.
     ///
     /// - Throws: why there is none; `isTemporary` says whether the same may succeed later.
     package func sealingKey(for purpose: KeyPurpose) throws(EncryptionError) -> DataKey {
@@ -108,7 +108,8 @@ package final class KeyRing: Sendable {
 
     /// The key that sealed something.
     ///
-    /// - Throws: `keyGone` if no key of the purpose has the id, `damaged` if it does not unwrap, and why there are none.
+    /// - Throws: `keyGone` if no key of the purpose has the id, `damaged` if it does not unwrap, and why there are
+    ///   none.
     package func key(_ id: UInt32, for purpose: KeyPurpose) throws(EncryptionError) -> DataKey {
         try withRing { (ring) throws(EncryptionError) in
             guard let entry = ring.content.keys.first(where: { $0.id == id && $0.purpose == purpose.description })

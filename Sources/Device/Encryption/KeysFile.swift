@@ -76,8 +76,8 @@ struct KeysFile: Sendable {
         }
         throw EncryptionError(
             .damaged,
-            "\(path) is damaged. Restore it from a copy. Without one, what its keys sealed cannot be read any more; a wipe "
-                + "begins with new keys.")
+            "\(path) is damaged. Restore it from a copy. Without one, what its keys sealed cannot be read any more; a "
+                + "wipe begins with new keys.")
     }
 
     private static func content(_ bytes: Data) -> Content? {

@@ -69,7 +69,8 @@ package enum SealedLogRun {
         guard head[4] == version else {
             throw EncryptionError(
                 .newerVersion,
-                "the blocks were sealed in version \(head[4]), this program knows version \(version): update the program"
+                "the blocks were sealed in version \(head[4]), this program knows version \(version): update the "
+                    + "program"
             )
         }
         return head.bigEndian(at: 5, as: UInt32.self)

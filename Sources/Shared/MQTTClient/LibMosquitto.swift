@@ -6,7 +6,8 @@ import Synchronization
 /// and never closed.
 ///
 /// A program without a configured broker needs neither.
-struct LibMosquitto: @unchecked Sendable {  // The functions are written once, before any other thread sees the pointers.
+/// `@unchecked`: the functions are written once, before any other thread sees the pointers.
+struct LibMosquitto: @unchecked Sendable {
     private let functions: UnsafePointer<LibMosquittoFunctions>
     private let security: UnsafePointer<OpenSSLFunctions>
 

@@ -234,9 +234,9 @@ extension MQTTClient {
     private func takenOver(_ ended: MQTTError) -> MQTTError {
         MQTTError(
             .takenOver,
-            "\(ended.message), \(Self.briefInRow) times in a row soon after it had accepted this client. Most probably "
-                + "another client connects with the same client id. Each needs its own: check mqttUser and mqttName for "
-                + "a copied configuration")
+            "\(ended.message), \(Self.briefInRow) times in a row soon after it had accepted this client. Most "
+                + "probably another client connects with the same client id. Each needs its own: check mqttUser and "
+                + "mqttName for a copied configuration")
     }
 
     private static let briefInRow = 3

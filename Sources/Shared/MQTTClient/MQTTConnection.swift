@@ -131,8 +131,8 @@ final class MQTTConnection: Sendable {
         let list: OpaquePointer?
     }
 
-    /// Sends a packet and waits for its acknowledgement. The lock is held from the sending to the entry in the table, so
-    /// an acknowledgement cannot come before its entry.
+    /// Sends a packet and waits for its acknowledgement. The lock is held from the sending to the entry in the table,
+    /// so an acknowledgement cannot come before its entry.
     private func acknowledged(
         _ request: MQTTError.Request,
         _ send: @escaping @Sendable (OpaquePointer, inout CInt) -> CInt
@@ -263,7 +263,8 @@ extension MQTTConnection {
                     MQTTError(
                         .unresponsive,
                         "the broker \(peer) is unresponsive: it accepted no connection within "
-                            + "\(settings.connectTimeout). Check host and port; its administrator may have to restart it"
+                            + "\(settings.connectTimeout). Check host and port; its administrator may have to "
+                            + "restart it"
                     ))
             }
             guard pass(handle, waitMilliseconds: isOpen && !isClosing ? Self.longestWaitMilliseconds : 100) else {

@@ -33,7 +33,8 @@ struct MQTTProperties {
             library.call.freeProperties(&list)
             throw MQTTError(
                 .configuration,
-                "a property of a message to \(message.topic) is too long, is no UTF-8 or holds NUL; MQTT cannot carry it"
+                "a property of a message to \(message.topic) is too long, is no UTF-8 or holds NUL; MQTT cannot "
+                    + "carry it"
             )
         }
         return list

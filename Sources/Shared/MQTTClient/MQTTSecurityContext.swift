@@ -168,8 +168,8 @@ final class MQTTSecurityContext: @unchecked Sendable {  // OpenSSL counts refere
             verdict.withLock {
                 $0.refusal = MQTTError(
                     .tls,
-                    "the certificate of the broker \(peer) is not trusted: \(words). Give the issuer's certificate with "
-                        + "--ca, use the name that it was issued for, and check this machine's clock")
+                    "the certificate of the broker \(peer) is not trusted: \(words). Give the issuer's certificate "
+                        + "with --ca, use the name that it was issued for, and check this machine's clock")
             }
             return false
         }

@@ -16,8 +16,9 @@ import Testing
         let poll = try #require(
             answer(
                 """
-                {"class":"POLL","time":"2026-11-28T21:38:50.207Z","active":1,"tpv":[{"class":"TPV","device":"/dev/pts/1",\
-                "mode":3,"time":"2025-06-08T10:34:04.000Z","ept":0.005,"lat":52.5167,"lon":13.3781,"altHAE":592.3,\
+                {"class":"POLL","time":"2026-11-28T21:38:50.207Z","active":1,"tpv":[{"class":"TPV",\
+                "device":"/dev/pts/1","mode":3,"time":"2025-06-08T10:34:04.000Z","ept":0.005,\
+                "lat":52.5167,"lon":13.3781,"altHAE":592.3,\
                 "altMSL":545.4,"alt":545.4,"epx":11.4,"epy":10.1,"epv":34.5,"track":84.4,"speed":11.524,"eph":17.1}],\
                 "gst":[],"sky":[{"class":"SKY","device":"/dev/pts/1","nSat":3,"uSat":2,"satellites":[{"PRN":4,\
                 "used":true},{"PRN":5,"used":true},{"PRN":9,"used":false}]}]}
@@ -49,7 +50,8 @@ import Testing
     @Test func `A fix of two dimensions has no altitude, and older versions give their error by axis`() throws {
         let poll = try #require(
             answer(
-                #"{"class":"POLL","tpv":[{"mode":2,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2,"alt":9,"epx":3,"epy":4}]}"#
+                #"{"class":"POLL","tpv":[{"mode":2,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2,"alt":9,"#
+                    + #""epx":3,"epy":4}]}"#
             ))
         let fix = try #require(poll.best?.fix(nil))
         #expect(fix.altitude == nil && fix.horizontalAccuracy == 5 && fix.mode == .twoDimensional)
@@ -85,8 +87,8 @@ import Testing
         let poll = try #require(
             answer(
                 """
-                {"class":"POLL","tpv":[{"mode":3,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2,"speed":"fast","track":-7,\
-                "eph":-1,"epv":[],"alt":null}],"sky":[{"satellites":[{"used":"yes"},3]}]}
+                {"class":"POLL","tpv":[{"mode":3,"time":"2026-01-01T00:00:00Z","lat":1,"lon":2,"speed":"fast",\
+                "track":-7,"eph":-1,"epv":[],"alt":null}],"sky":[{"satellites":[{"used":"yes"},3]}]}
                 """))
         #expect(
             poll.best?.fix(nil)

@@ -5,8 +5,8 @@ import TestKit
 
 @testable import DataSampler
 
-/// A server on a loopback port that answers as a test says. It serves one connection after the other, on a thread of its
-/// own, until it is closed.
+/// A server on a loopback port that answers as a test says. It serves one connection after the other, on a thread of
+/// its own, until it is closed.
 final class ScriptedGPSD: Sendable {
     struct Answer: Sendable {
         /// Sent one after the other, so that a line can come in pieces.

@@ -137,8 +137,8 @@ extension AgentSettings {
         Setting(
             "gpsd", \.gpsd, .text("127.0.0.1:PORT, [::1]:PORT, an absolute path, or none"),
             """
-            Where gpsd listens on this machine, for module gps, geofences and beacons; it is connected only while somebody \
-            wants the location and may know it. none: gpsd is not asked
+            Where gpsd listens on this machine, for module gps, geofences and beacons; it is connected only while \
+            somebody wants the location and may know it. none: gpsd is not asked
             """,
             in: seldom, example: "/run/gpsd.sock"),
         Setting(

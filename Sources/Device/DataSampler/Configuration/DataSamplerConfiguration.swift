@@ -122,11 +122,12 @@ public struct DataSamplerConfiguration: Sendable {
     /// Default: `false`.
     public var followsLogind = false
 
-    /// Where positions come from, for module `gps`, geofences and beacons; it counts instead of ``gpsd``. `nil`: gpsd if
-    /// that is named, else none. Only a start reads it.
+    /// Where positions come from, for module `gps`, geofences and beacons; it counts instead of ``gpsd``. `nil`: gpsd
+    /// if that is named, else none. Only a start reads it.
     public var locationSource: (any LocationSource)?
-    /// Where gpsd listens on this machine: `127.0.0.1:2947`, `[::1]:2947` or the path of its Unix socket. It is connected
-    /// only while somebody wants the location and may know it. Only a start reads it. Default: `nil`, gpsd is not asked.
+    /// Where gpsd listens on this machine: `127.0.0.1:2947`, `[::1]:2947` or the path of its Unix socket. It is
+    /// connected only while somebody wants the location and may know it. Only a start reads it. Default: `nil`, gpsd is
+    /// not asked.
     public var gpsd: String?
 
     /// Where gpsd listens by itself.

@@ -178,7 +178,8 @@ extension DeviceSettings {
         disabledCustomModules = local.disabledModules.filter { SampleModuleName(rawValue: $0) == nil }
     }
 
-    /// Whether a position, exact or coarse, is kept in records. The hash of a position hides nothing, so `hash` is `drop`.
+    /// Whether a position, exact or coarse, is kept in records. The hash of a position hides nothing, so `hash` is
+    /// `drop`.
     var sendsPosition: Bool { privacy[.position] == .send || privacy[.position] == .coarsen }
 
     /// Why module `gps` is not sampled; `nil`: it is.

@@ -5,11 +5,12 @@ extension DataSampler {
     /// Encrypts data of the program, with AES-256-GCM under a key of this data directory (ws1). The program stores the
     /// result where it likes; it is 38 bytes longer.
     ///
-    /// The key is lost with a wipe, and with the data directory. So do not encrypt what cannot be fetched or made again.
-    /// The first call, and one in 65,536 later ones, waits for the disk.
+    /// The key is lost with a wipe, and with the data directory. So do not encrypt what cannot be fetched or made
+    /// again. The first call, and one in 65,536 later ones, waits for the disk.
     ///
     /// - Throws: `keyUnavailable` if the passcode was not entered or the device key is missing or wrong;
-    ///   `wipePending`, `unenrolled`, `queueFull` if no key could be written; `storageDamaged`, `storage`, `notRunning`.
+    ///   `wipePending`, `unenrolled`, `queueFull` if no key could be written; `storageDamaged`, `storage`,
+    ///   `notRunning`.
     public func encrypt(_ data: Data) throws(DataSamplerError) -> Data {
         let core = try running().core
         let gate = core.gate

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Where gpsd listens: a TCP port of this machine, or a Unix socket. gpsd protects neither positions nor its commands on
-/// a network, so another machine is refused.
+/// Where gpsd listens: a TCP port of this machine, or a Unix socket. gpsd protects neither positions nor its commands
+/// on a network, so another machine is refused.
 struct GPSDAddress: Equatable, Sendable, CustomStringConvertible {
     enum Place: Equatable, Sendable {
         /// 127.0.0.1 or ::1.
@@ -42,7 +42,8 @@ struct GPSDAddress: Equatable, Sendable, CustomStringConvertible {
                 .invalidConfiguration,
                 """
                 gpsd '\(text.prefix(200))' is not on this machine: gpsd does not encrypt. Give \(Self.standard), \
-                [::1]:2947 or the path of a Unix socket; for another machine forward its port with a tunnel that encrypts
+                [::1]:2947 or the path of a Unix socket; for another machine forward its port with a tunnel that \
+                encrypts
                 """
             )
         }

@@ -25,8 +25,8 @@ struct GPSDConnection: ~Copyable {
         case .failure(let error):
             throw Failure(
                 reason: """
-                    gpsd at \(address) cannot be reached (\(error.text)): install and start gpsd, or correct the setting \
-                    gpsd
+                    gpsd at \(address) cannot be reached (\(error.text)): install and start gpsd, or correct the \
+                    setting gpsd
                     """)
         }
     }

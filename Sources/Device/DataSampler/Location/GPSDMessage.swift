@@ -1,8 +1,8 @@
 import FoundationEssentials
 import TelemetryBasics
 
-/// One line of gpsd's JSON protocol (gpsd_json(5)), as far as we use it. Any bytes can be read: a member that is missing
-/// or of another type is absent, and a line that is no object of a known class is `other`.
+/// One line of gpsd's JSON protocol (gpsd_json(5)), as far as we use it. Any bytes can be read: a member that is
+/// missing or of another type is absent, and a line that is no object of a known class is `other`.
 enum GPSDMessage: Equatable, Sendable {
     /// What gpsd says first: its release.
     case version(String)

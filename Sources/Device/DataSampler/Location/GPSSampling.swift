@@ -4,8 +4,8 @@ import Transmitter
 import WireModel
 
 extension SampleResult {
-    /// The sample of module `gps` for an answer of the location's source. A receiver without a fix is a sample without a
-    /// position: a lost fix is said, and never the old position again.
+    /// The sample of module `gps` for an answer of the location's source. A receiver without a fix is a sample without
+    /// a position: a lost fix is said, and never the old position again.
     init(location observation: LocationObservation?) {
         var sample = WireGPSSample()
         switch observation {

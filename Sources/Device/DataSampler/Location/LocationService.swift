@@ -72,8 +72,8 @@ actor LocationService {
     /// Whether there is a source at all.
     nonisolated var hasSource: Bool { source != nil }
 
-    /// Why the last answer says that there is no receiver, or that it cannot be asked; `nil` if there is one, or nothing
-    /// was asked yet.
+    /// Why the last answer says that there is no receiver, or that it cannot be asked; `nil` if there is one, or
+    /// nothing was asked yet.
     nonisolated var obstacle: String? { obstacleNow.withLock { $0 } }
 
     /// What status shows.

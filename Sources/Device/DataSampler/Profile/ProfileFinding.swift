@@ -35,8 +35,8 @@ struct ProfileFinding: Equatable, Sendable {
             add(
                 geofencesNotAvailable,
                 """
-                geofences of the profile (\(profile.geofences.count)) are not watched, because there is no source of the \
-                location: name gpsd's address, or give the library a locationSource
+                geofences of the profile (\(profile.geofences.count)) are not watched, because there is no source of \
+                the location: name gpsd's address, or give the library a locationSource
                 """)
         }
         let unknown = profile.detection.detectors.filter { name in
