@@ -34,7 +34,7 @@ struct CryptographicBill: Decodable {
     /// Modules of cryptography by their names, and the names of all algorithms that swift-crypto has.
     private static let module = "(?i)crypt|ssl|tls|x509|asn1|certificate|libpq|sodium|mosquitto"
     private static let algorithm =
-        #"\b(?:Insecure\.\w+|SHA\d+|SHA3_\d+|HMAC<\w+>|HKDF<\w+>|AES\.\w+|ChaChaPoly|Curve25519\.\w+"#
+        #"\b(?:Insecure\.\w+|SHA\d+|SHA3_\d+|HMAC<\w+|HKDF<\w+|AES\.\w+|ChaChaPoly|Curve25519\.\w+"#
         + #"|P(?:256|384|521)\.\w+|HPKE\.\w+|KDF\.\w+|_?RSA\.\w+|MLKEM\d+|MLDSA\d+|XWing\w*|SecureEnclave"#
         + #"|TLSConfiguration)\b"#
     private static let importLine =

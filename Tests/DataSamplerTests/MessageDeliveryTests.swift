@@ -190,7 +190,10 @@ import WireModel
         try await give([try command(sampler)], to: sampler)
         try await SamplerBench.until { inbox.given.count == 1 }
         core.changeGate { $0.isTelemetryDisabled = true }
-        try await give([try command(sampler), try command(sampler, 10)], to: sampler)
+        // Who has switched telemetry off still looks whether the profile lifts that, and gets commands with it.
+        bench.collector.setNews(
+            revision: 1, commands: [try command(sampler), try command(sampler, 10)], serverTime: 1)
+        try await sampler.reloadProfile()
         try await SamplerBench.until { inbox.given.count == 2 }
         await sampler.stop()
     }

@@ -60,7 +60,9 @@ struct BrokerNewsTests {
                 WireProfile(), ProfileScope(organization: "west"), expected: nil, by: .commandLine)
             _ = try await scene.metadata.putProfile(
                 WireProfile(), ProfileScope(organization: "default"), expected: nil, by: .commandLine)
-            try await broker.published.until { $0.contains { $0.topic == device.news } }
+            try await broker.published.until {
+                $0.contains { $0.topic == device.news && $0.payload == Data("profile".utf8) }
+            }
             try await Self.issue(scene, to: one.deviceID)
             try await broker.published.until { $0.contains { $0.payload == Data("commands".utf8) } }
             #expect(Self.words(broker, to: device).filter { $0 == "profile" } == ["profile"])

@@ -38,6 +38,11 @@ struct EncryptedBackupWriter: ~Copyable {
     ) throws(StoreError) -> [UInt8] {
         do {
             let key = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: recipient.bytes)
+            // A key of low order gives zeroes with every private key, and HPKE does not refuse it (RFC 7748, 6.1).
+            let secret = try Curve25519.KeyAgreement.PrivateKey().sharedSecretFromKeyAgreement(with: key)
+            guard secret.withUnsafeBytes({ $0.contains { $0 != 0 } }) else {
+                throw CryptoKitError.incorrectParameterSize
+            }
             var sender = try HPKE.Sender(
                 recipientKey: key, ciphersuite: EncryptedBackupFormat.ciphersuite,
                 info: EncryptedBackupFormat.Domain.fileKey)
