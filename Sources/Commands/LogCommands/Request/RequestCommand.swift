@@ -15,9 +15,9 @@ struct RequestCommand: AsyncParsableCommand {
             at once. --mode snapshot asks for the lines that are there; capture for lines that are logged from then \
             on, for --seconds, at the given level.
 
-            Without --device, --app asks the devices of that application, and --organization those of an organization: \
-            the collector works the request off as a job, after a confirmation. `GET /api/v1/device-jobs/ID` and the \
-            console show how far it is; `fetch --app` gets what came.
+            Without --device, --application asks the devices of that application, and --organization those of an \
+            organization: the collector works the request off as a job, after a confirmation. \
+            `GET /api/v1/device-jobs/ID` and the console show how far it is; `fetch --application` gets what came.
 
             --wait waits until the request has ended; the exit code is 0 if it is done, 1 if it failed or expired, 75 \
             if --wait-limit is over. After an interruption the request goes on; wait for it again with --id ID --wait. \
