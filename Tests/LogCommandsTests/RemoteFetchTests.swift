@@ -409,7 +409,7 @@ import WireModel
         ["show", "--collector", "ftp://h", "--device", RemoteScript.device],
         ["show", "--ring", "--collector", "http://h", "--device", RemoteScript.device],
         ["list", "--collector", "http://h"],
-        ["request", "--mode", "capture"], ["request", "--seconds", "5"], ["request", "--id", "x"],
+        ["request", "--mode", "capture"], ["request", "--capture-seconds", "5"], ["request", "--id", "x"],
         ["request", "--output", "d"],
     ])
     func `Wrong usage ends with 64`(_ arguments: [String]) async throws {
