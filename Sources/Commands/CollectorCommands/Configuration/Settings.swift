@@ -146,17 +146,17 @@ struct Settings: ProgramSettings, Equatable {
                 value: "count",
                 reload: .atOnce),
             Setting(
-                "log-quota-bytes", \.logQuotas.applicationBytes, .integer(SharedRanges.quotaBytes),
+                "log-application-bytes", \.logQuotas.applicationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization and application; more is refused", value: "bytes",
                 reload: .atOnce),
             Setting(
                 "log-organization-bytes", \.logQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization, all applications together", value: "bytes",
-                fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
+                fallback: "50 times --log-application-bytes", example: "10000000000", reload: .atOnce),
             Setting(
                 "log-device-bytes", \.logQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per device, all applications together", value: "bytes",
-                fallback: "twice --log-quota-bytes", example: "400000000", reload: .atOnce),
+                fallback: "twice --log-application-bytes", example: "400000000", reload: .atOnce),
             Setting(
                 "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
                 "The most applications whose logs one device may send; uploads of others are refused", value: "count",
