@@ -130,18 +130,19 @@ struct Settings: ProgramSettings, Equatable {
                 """,
                 value: "count"),
             Setting(
-                "record-device-bytes", \.recordQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
+                "record-device-bytes-per-day", \.recordQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
                 """
                 Bytes of records that one device may store in a day (UTC); then it is answered 429 and keeps further \
                 ones
                 """,
                 value: "bytes", reload: .atOnce),
             Setting(
-                "record-organization-bytes", \.recordQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
+                "record-organization-bytes-per-day", \.recordQuotas.organizationBytes,
+                .integer(SharedRanges.quotaBytes),
                 "Bytes of records that all devices of an organization may store in a day (UTC)", value: "bytes",
-                fallback: "1000 times --record-device-bytes", example: "1000000000000", reload: .atOnce),
+                fallback: "1000 times --record-device-bytes-per-day", example: "1000000000000", reload: .atOnce),
             Setting(
-                "record-device-epochs", \.recordQuotas.deviceEpochs, .integer(counts),
+                "record-device-epochs-per-day", \.recordQuotas.deviceEpochs, .integer(counts),
                 "Epochs in which one device may send or close records in a day (UTC); further ones are answered 429",
                 value: "count",
                 reload: .atOnce),
