@@ -46,8 +46,9 @@ struct ExportCommandTests {
         #expect(try await count("--device", "\(data.devices[1])") == 3 * day)
         #expect(try await count("--device", "\(data.devices[1])", "--kind", "beacon") == day)
         #expect(try await count("--organization", "default", "--stream", "event") == 3 * day)
-        #expect(try await count("--from", "2025-06-16", "--to", "2025-06-17T00:00:00Z", "--stream", "sample") == day)
-        #expect(try await count("--from", "2025-06-17", "--device", "\(data.devices[0])") == day)
+        #expect(
+            try await count("--since", "2025-06-16", "--until", "2025-06-17T00:00:00Z", "--stream", "sample") == day)
+        #expect(try await count("--since", "2025-06-17", "--device", "\(data.devices[0])") == day)
     }
 
     @Test func `A file is not overwritten, and mistakes are reported`() async throws {
@@ -61,10 +62,10 @@ struct ExportCommandTests {
         let again = try await data.ws1collector("export", "--output", file)
         #expect(again.status == 1 && again.errors.contains("exists. Name another file"))
         for wrong in [
-            ["--stream", "x"], ["--kind", "x"], ["--from", "x"], ["--device", "x"],
+            ["--stream", "x"], ["--kind", "x"], ["--since", "x"], ["--device", "x"],
             // Nothing could be found, which is not what was meant.
             ["--organization", "elsewhere"], ["--device", "00000000-0000-4000-8000-000000000000"],
-            ["--from", "2025-06-17", "--to", "2025-06-16"],
+            ["--since", "2025-06-17", "--until", "2025-06-16"],
             ["--kind", "event", "--stream", "sample"], ["--module", "system", "--stream", "event"],
         ] {
             let run = try await ProgramRun.of(

@@ -166,10 +166,11 @@ struct LogCommandTests {
     @Test func `A request is issued, waited for and cancelled`() async throws {
         try await Self.play { scene in
             let run = try await scene.ws1log(
-                "request", "--mode", "capture", "--seconds", "60", "--level", "warning", "--type", "application",
+                "request", "--mode", "capture", "--capture-seconds", "60", "--level", "warning", "--type",
+                "application",
                 "--category", "app.*",
                 "--text",
-                "oops", "--bytes", "1000", "--ring", "--since", "2020-01-01", "--wait", "--wait-limit", "1s")
+                "oops", "--maximum-bytes", "1000", "--ring", "--since", "2020-01-01", "--wait", "--wait-limit", "1s")
             #expect(run.status == 75, "\(run.errors)")
             let id = run.text.trimmingCharacters(in: .newlines)
             #expect(run.errors.contains("--id \(id) --wait"))

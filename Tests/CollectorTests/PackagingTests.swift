@@ -37,7 +37,7 @@ struct PackagingTests {
                     "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
                     "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "assets", "log-organization-bytes",
-                    "record-organization-bytes",
+                    "record-organization-bytes-per-day",
                     "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-ca", "postgresql",
                     "postgresql-password-file", "bucket-endpoint", "bucket", "bucket-prefix", "bucket-ca",
                     "bucket-credentials",

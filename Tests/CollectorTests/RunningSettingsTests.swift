@@ -59,15 +59,16 @@ struct RunningSettingsTests {
             written.text.contains(#""after.restart":["maximum-connections"],"changed":["log-level"]"#),
             "\(written.text)")
 
-        file.withLock { $0 = "data: /d\nlog-level: loud\nlog-quota-bytes: 300000000\n" }
+        file.withLock { $0 = "data: /d\nlog-level: loud\nlog-application-bytes: 300000000\n" }
         await running.reload()
         #expect(logger.logLevel == .debug && quota.withLock { $0 } == 200_000_000, "a wrong file changes nothing")
         #expect(written.text.contains("loud"))
 
-        file.withLock { $0 = "data: /d\nlog-quota-bytes: 300000000\n" }
+        file.withLock { $0 = "data: /d\nlog-application-bytes: 300000000\n" }
         await running.reload()
         #expect(logger.logLevel == .info && quota.withLock { $0 } == 300_000_000)
         #expect(
-            written.text.contains(#""after.restart":[],"changed":["log-level","log-quota-bytes"]"#), "\(written.text)")
+            written.text.contains(#""after.restart":[],"changed":["log-level","log-application-bytes"]"#),
+            "\(written.text)")
     }
 }

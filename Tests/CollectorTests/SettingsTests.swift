@@ -154,7 +154,8 @@ struct SettingsTests {
             #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)")
         }
         #expect(settings.shown("retention-sample-bytes") == "7000000000")
-        #expect(settings.shown("log-quota-bytes") == "200000000" && settings.shown("device-certificates") == "off")
+        #expect(
+            settings.shown("log-application-bytes") == "200000000" && settings.shown("device-certificates") == "off")
         #expect(settings.shown("notice-webhook") == "at hooks.example")
         let secret = try self.settings(
             flags: ["clickhouse-password": "s3cret", "postgresql": "host=db password=s3cret"], environment: [:],

@@ -56,10 +56,10 @@ struct BeaconTests {
             #expect(try await Self.device(deployment).verdicts != nil)
 
             try await deployment.stopCollector()
-            let late = try await run("push-token", "one", "--wait", "--timeout", "2")
+            let late = try await run("push-token", "one", "--wait", "--wait-limit", "2s")
             #expect(late.ending == .exited(75) && late.errors.contains("was not acknowledged within 2"), "\(late)")
             try await deployment.startCollector()
-            let token = try await run("push-token", "one", "--wait", "--timeout", "60")
+            let token = try await run("push-token", "one", "--wait", "--wait-limit", "60s")
             #expect(token.succeeded, "\(token)")
             #expect(try await Self.device(deployment).beacon?.pushToken?.token == "one")
             let user = try await run("user", "--display-name", "Ada")
@@ -71,8 +71,10 @@ struct BeaconTests {
             #expect(unsaid.ending == .exited(64) && unsaid.errors.contains("--clear"), "\(unsaid)")
             let unlocked = try await run("unlock")
             #expect(unlocked.succeeded && unlocked.output.contains("beacon"), "\(unlocked)")
-            let refused = try await run("beacon", "--wait", "--timeout", "0")
-            #expect(refused.ending == .exited(64) && refused.errors.contains("--timeout"), "\(refused)")
+            for limit in ["30", "0s", "2h"] {
+                let refused = try await run("beacon", "--wait", "--wait-limit", limit)
+                #expect(refused.ending == .exited(64) && refused.errors.contains("--wait-limit"), "\(refused)")
+            }
 
             try await deployment.stopAgent()
             let nobody = try await run("beacon", "--wait")
@@ -129,7 +131,7 @@ struct BeaconTests {
         try await Deployment.run { deployment in
             func push(_ token: String) async throws -> Program.Outcome {
                 try await Program.agent.run([
-                    "push-token", token, "--wait", "--timeout", "30", "--data", deployment.agentData,
+                    "push-token", token, "--wait", "--wait-limit", "30s", "--data", deployment.agentData,
                 ])
             }
             try await deployment.startCollector()

@@ -129,7 +129,9 @@ import Testing
         #expect(ended.state == "done" && ended.uploads?.count == 1, "\(ended)")
         let lines = try await deployment.logLines("application=com.example.printer")
         #expect(lines.count == 1 && lines[0].contains("out of paper"), "\(lines)")
-        let here = try await Program.log.run(["show", "--app", "com.example.printer", "--data", deployment.agentData])
+        let here = try await Program.log.run([
+            "show", "--application", "com.example.printer", "--data", deployment.agentData,
+        ])
         #expect(here.output.contains("out of paper") && here.output.split(separator: "\n").count == 1, "\(here)")
     }
 

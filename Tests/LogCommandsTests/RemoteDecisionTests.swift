@@ -111,13 +111,6 @@ import WireModel
         #expect(try standing("running").text == "running, 1 of 4 chunks here, 1.0 kB of text: why")
     }
 
-    @Test(
-        arguments: [("90s", 90), ("15m", 900), ("2h", 7200), ("0s", nil), ("2026-11-21", nil), ("x", nil)]
-            as [(String, Int64?)])
-    func `Spans are read`(_ text: String, _ seconds: Int64?) {
-        #expect(SpanArgument(argument: text)?.seconds == seconds)
-    }
-
     @Test(arguments: [
         (TransportError.Code.timedOut, Int32(75)), (.nameResolution, 75), (.connectionClosed, 75), (.tls, 1),
         (.responseTooLarge, 1),

@@ -88,7 +88,7 @@ import WireModel
                 try await ProgramRun.ws1log(
                     arguments + ["--collector", server.url], environment: ["WS1_TOKEN": "s3cret-token"])
             }
-            let fetch = try await run("fetch", "--chunks", "--output", folder.path, "--app", "kiosk")
+            let fetch = try await run("fetch", "--chunks", "--output", folder.path, "--application", "kiosk")
             #expect(fetch.status == 0, "\(fetch.errors)")
             let manifest = try manifest()
             #expect(
@@ -99,7 +99,7 @@ import WireModel
             let list = try await run("list", "--ids", "1,2")
             #expect(list.status == 0 && list.text.contains(RemoteScript.device), "\(list.errors)")
             #expect(server.requests.last?.contains("ids=1,2") == true)
-            _ = try await run("show", "--app", "a b", "--json")
+            _ = try await run("show", "--application", "a b", "--json")
             #expect(
                 server.requests.contains { $0.contains("application=a%20b") && $0.contains("label=device") },
                 "\(server.requests)")
@@ -315,7 +315,7 @@ import WireModel
     }
 
     /// Without a device, an application or an organization is asked, as a job.
-    @Test(arguments: [["--app", "com.example.till"], ["--organization", "west"]])
+    @Test(arguments: [["--application", "com.example.till"], ["--organization", "west"]])
     func `Many devices are asked as a job after a confirmation`(whose: [String]) async throws {
         let job = "44444444-4444-4444-8444-444444444444"
         try await serving({ _, count in
@@ -409,7 +409,7 @@ import WireModel
         ["show", "--collector", "ftp://h", "--device", RemoteScript.device],
         ["show", "--ring", "--collector", "http://h", "--device", RemoteScript.device],
         ["list", "--collector", "http://h"],
-        ["request", "--mode", "capture"], ["request", "--seconds", "5"], ["request", "--id", "x"],
+        ["request", "--mode", "capture"], ["request", "--capture-seconds", "5"], ["request", "--id", "x"],
         ["request", "--output", "d"],
     ])
     func `Wrong usage ends with 64`(_ arguments: [String]) async throws {

@@ -54,21 +54,21 @@ import WireModel
                 return configuration
             }())
         #expect(visitor.deliver([LogEntry(.error, "printer on fire", category: "kiosk")]).written == 1)
-        let line = try await run("show", "--app", "com.example.kiosk").text
+        let line = try await run("show", "--application", "com.example.kiosk").text
         #expect(line.contains("printer on fire") && line.split(separator: "\n").count == 1)
-        #expect(try await run("tail", "-n", "1000", "--app", "com.example.kiosk").text == line)
-        #expect(try await run("fetch", "--app", "com.example.kiosk").text == line)
-        #expect(try await run("show", "--app", "nobody").text.isEmpty)
+        #expect(try await run("tail", "-n", "1000", "--application", "com.example.kiosk").text == line)
+        #expect(try await run("fetch", "--application", "com.example.kiosk").text == line)
+        #expect(try await run("show", "--application", "nobody").text.isEmpty)
         let segments = try JSONDecoder().decode(
             [ListCommand.Segment].self,
-            from: try await run("list", "--json", "--app", "com.example.kiosk").output)
+            from: try await run("list", "--json", "--application", "com.example.kiosk").output)
         #expect(segments.map(\.application) == ["com.example.kiosk"])
         let statistics = try JSONDecoder().decode(
             StatsCommand.Statistics.self,
-            from: try await run("stats", "--json", "--app", "com.example.kiosk").output)
+            from: try await run("stats", "--json", "--application", "com.example.kiosk").output)
         #expect(statistics.all.lines == 1 && statistics.segments == 1)
-        let verify = try await run("verify", "--app", "com.example.kiosk")
-        #expect(verify.status == 64 && verify.errors.contains("--app"))
+        let verify = try await run("verify", "--application", "com.example.kiosk")
+        #expect(verify.status == 64 && verify.errors.contains("--application"))
         let ids = try await run("list", "--ids", "1")
         #expect(ids.status == 64 && ids.errors.contains("--collector"))
     }

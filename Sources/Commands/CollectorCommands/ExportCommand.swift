@@ -19,7 +19,7 @@ struct ExportCommand: AsyncParsableCommand {
             damaged, the command writes all others and exits 1.
 
             Examples:
-              ws1collector export --data /var/lib/ws1collector --stream event --from 2026-03-01 --output events.ndjson
+              ws1collector export --data /var/lib/ws1collector --stream event --since 2026-03-01 --output events.ndjson
               ws1collector export --data /var/lib/ws1collector --kind sample-system --device \
             7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 | gzip > host.gz
             """)
@@ -35,10 +35,10 @@ struct ExportCommand: AsyncParsableCommand {
     var module: String?
 
     @Option(help: ArgumentHelp("Only records made at this time or later, by the device's clock.", valueName: "time"))
-    var from: String?
+    var since: String?
 
     @Option(help: ArgumentHelp("Only records made before this time.", valueName: "time"))
-    var to: String?
+    var until: String?
 
     @Option(help: ArgumentHelp("Only this device.", valueName: "id"))
     var device: String?
@@ -105,9 +105,9 @@ struct ExportCommand: AsyncParsableCommand {
             kinds = [number]
         }
         if let module { try named.check(module, isIn: .sample, "--module") }
-        let times = RecordTimes(from: try time(from, "--from"), to: try time(to, "--to"))
+        let times = RecordTimes(from: try time(since, "--since"), to: try time(until, "--until"))
         if let from = times.from, let to = times.to, from >= to {
-            throw CommandError(.usage, "--from \(self.from ?? "") is not before --to \(self.to ?? "").")
+            throw CommandError(.usage, "--since \(since ?? "") is not before --until \(until ?? "").")
         }
         return streams.sorted().map { RecordQuery(.among([]), stream: $0, kinds: kinds, module: module, times: times) }
     }

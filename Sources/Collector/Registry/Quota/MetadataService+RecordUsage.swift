@@ -138,8 +138,8 @@ extension NoticeTable {
     private static func detail(of code: NoticeRow.Code, _ owner: RecordOwner, _ share: QuotaShare) -> String {
         let (whose, setting) =
             owner.device == nil
-            ? ("Records of all devices", "--record-organization-bytes")
-            : ("Records of this device", "--record-device-bytes")
+            ? ("Records of all devices", "--record-organization-bytes-per-day")
+            : ("Records of this device", "--record-device-bytes-per-day")
         let consequence =
             code == .recordQuotaReached
             ? " Further ones are refused until tomorrow (UTC) and stay on their devices." : ""

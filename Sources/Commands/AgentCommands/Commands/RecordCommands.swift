@@ -89,17 +89,17 @@ struct BeaconCommand: AsyncParsableCommand {
 
 /// Options of commands that can wait for the collector.
 struct DeliveryOptions: ParsableArguments {
-    @Flag(help: "End when the collector has acknowledged it, or with exit code 75 after --timeout.")
+    @Flag(help: "End when the collector has acknowledged it, or with exit code 75 after --wait-limit.")
     var wait = false
 
-    @Option(help: ArgumentHelp("With --wait: the longest wait, 1 to 3600 seconds.", valueName: "seconds"))
-    var timeout: UInt32 = 30
+    @Option(help: ArgumentHelp("With --wait: wait no longer than this: 90s, 15m; 1s to 1h.", valueName: "time"))
+    var waitLimit = SpanArgument(seconds: 30)
 
     /// 0: no wait.
-    var seconds: UInt32 { wait ? timeout : 0 }
+    var seconds: UInt32 { wait ? UInt32(clamping: waitLimit.seconds) : 0 }
 
     func validate() throws {
-        guard (1...3600).contains(timeout) else { throw ValidationError("--timeout must be 1 to 3600") }
+        guard (1...3600).contains(waitLimit.seconds) else { throw ValidationError("--wait-limit must be 1s to 1h") }
     }
 }
 

@@ -130,33 +130,34 @@ struct Settings: ProgramSettings, Equatable {
                 """,
                 value: "count"),
             Setting(
-                "record-device-bytes", \.recordQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
+                "record-device-bytes-per-day", \.recordQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
                 """
                 Bytes of records that one device may store in a day (UTC); then it is answered 429 and keeps further \
                 ones
                 """,
                 value: "bytes", reload: .atOnce),
             Setting(
-                "record-organization-bytes", \.recordQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
+                "record-organization-bytes-per-day", \.recordQuotas.organizationBytes,
+                .integer(SharedRanges.quotaBytes),
                 "Bytes of records that all devices of an organization may store in a day (UTC)", value: "bytes",
-                fallback: "1000 times --record-device-bytes", example: "1000000000000", reload: .atOnce),
+                fallback: "1000 times --record-device-bytes-per-day", example: "1000000000000", reload: .atOnce),
             Setting(
-                "record-device-epochs", \.recordQuotas.deviceEpochs, .integer(counts),
+                "record-device-epochs-per-day", \.recordQuotas.deviceEpochs, .integer(counts),
                 "Epochs in which one device may send or close records in a day (UTC); further ones are answered 429",
                 value: "count",
                 reload: .atOnce),
             Setting(
-                "log-quota-bytes", \.logQuotas.applicationBytes, .integer(SharedRanges.quotaBytes),
+                "log-application-bytes", \.logQuotas.applicationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization and application; more is refused", value: "bytes",
                 reload: .atOnce),
             Setting(
                 "log-organization-bytes", \.logQuotas.organizationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization, all applications together", value: "bytes",
-                fallback: "50 times --log-quota-bytes", example: "10000000000", reload: .atOnce),
+                fallback: "50 times --log-application-bytes", example: "10000000000", reload: .atOnce),
             Setting(
                 "log-device-bytes", \.logQuotas.deviceBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per device, all applications together", value: "bytes",
-                fallback: "twice --log-quota-bytes", example: "400000000", reload: .atOnce),
+                fallback: "twice --log-application-bytes", example: "400000000", reload: .atOnce),
             Setting(
                 "log-device-applications", \.logQuotas.applicationsPerDevice, .integer(counts),
                 "The most applications whose logs one device may send; uploads of others are refused", value: "count",

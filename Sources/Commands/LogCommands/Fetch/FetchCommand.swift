@@ -45,7 +45,6 @@ struct FetchCommand: PlacedCommand {
     var json = false
 
     @Option(
-        name: .customLong("application"),
         help: ArgumentHelp(
             "The program's name in file names. By default its bundle id; for lines without one ws1agent.",
             valueName: "name"))

@@ -13,11 +13,11 @@ struct RequestCommand: AsyncParsableCommand {
             sends them when its rules for the network allow it. A device with nothing to send asks at its beacon \
             interval, at least every 15 min; standard error says when it is expected. The id of the request is printed \
             at once. --mode snapshot asks for the lines that are there; capture for lines that are logged from then \
-            on, for --seconds, at the given level.
+            on, for --capture-seconds, at the given level.
 
-            Without --device, --app asks the devices of that application, and --organization those of an organization: \
-            the collector works the request off as a job, after a confirmation. `GET /api/v1/device-jobs/ID` and the \
-            console show how far it is; `fetch --app` gets what came.
+            Without --device, --application asks the devices of that application, and --organization those of an \
+            organization: the collector works the request off as a job, after a confirmation. \
+            `GET /api/v1/device-jobs/ID` and the console show how far it is; `fetch --application` gets what came.
 
             --wait waits until the request has ended; the exit code is 0 if it is done, 1 if it failed or expired, 75 \
             if --wait-limit is over. After an interruption the request goes on; wait for it again with --id ID --wait. \
@@ -34,13 +34,13 @@ struct RequestCommand: AsyncParsableCommand {
     var mode: Mode = .snapshot
 
     @Option(help: ArgumentHelp("How long a capture lasts, 1 to 86400.", valueName: "n"))
-    var seconds: Int?
+    var captureSeconds: Int?
 
     @Option(
         help: ArgumentHelp(
             "At most this many bytes of text, the newest lines; by default only the device sets a limit.",
-            valueName: "n"))
-    var bytes: Int?
+            valueName: "bytes"))
+    var maximumBytes: Int?
 
     @Option(
         help: ArgumentHelp("How long the request waits for the device: 1s to 30d.", valueName: "time"))
@@ -94,13 +94,15 @@ struct RequestCommand: AsyncParsableCommand {
         guard mode == .snapshot || filter.type != .crash else {
             throw ValidationError("crashes cannot be captured: ask for a snapshot of them")
         }
-        guard (mode == .capture) == (seconds != nil) || id != nil || cancel != nil else {
-            throw ValidationError("--seconds goes with --mode capture, and --mode capture with it")
+        guard (mode == .capture) == (captureSeconds != nil) || id != nil || cancel != nil else {
+            throw ValidationError("--capture-seconds goes with --mode capture, and --mode capture with it")
         }
-        guard seconds.map({ (1...86_400).contains($0) }) ?? true else {
-            throw ValidationError("--seconds is \(seconds!), must be 1 to 86400")
+        guard captureSeconds.map({ (1...86_400).contains($0) }) ?? true else {
+            throw ValidationError("--capture-seconds is \(captureSeconds!), must be 1 to 86400")
         }
-        guard bytes.map({ $0 > 0 }) ?? true else { throw ValidationError("--bytes is \(bytes!), must be more than 0") }
+        guard maximumBytes.map({ $0 > 0 }) ?? true else {
+            throw ValidationError("--maximum-bytes is \(maximumBytes!), must be more than 0")
+        }
         guard cancel == nil || !(wait || fetch) else {
             throw ValidationError("--cancel does not wait: to wait for the request, give --id")
         }
@@ -169,8 +171,8 @@ struct RequestCommand: AsyncParsableCommand {
         arguments.level = filter.levelArgument?.level.name
         arguments.since = filter.since.map { Timestamp.text($0.microseconds(now: now)) }
         arguments.until = filter.until.map { Timestamp.text($0.microseconds(now: now)) }
-        arguments.captureSeconds = seconds
-        arguments.maximumBytes = bytes
+        arguments.captureSeconds = captureSeconds
+        arguments.maximumBytes = maximumBytes
         arguments.categories = filter.category.isEmpty ? nil : filter.category
         arguments.text = filter.text.isEmpty ? nil : filter.text
         arguments.includeVerboseRing = filter.ring ? true : nil

@@ -36,7 +36,7 @@ struct VerifyCommand: PlacedCommand {
 
     func runLocally() throws {
         guard application.identifier == nil else {
-            throw CommandError(.usage, "a store on this machine is checked as a whole: leave out --app")
+            throw CommandError(.usage, "a store on this machine is checked as a whole: leave out --application")
         }
         let directory = try store.directory()
         var progress = ProgressLine(isShown: !json)

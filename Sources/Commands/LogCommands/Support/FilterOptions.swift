@@ -33,7 +33,7 @@ struct LevelArgument: ExpressibleByArgument {
 /// The applications whose lines are meant.
 struct ApplicationOptions: ParsableArguments {
     @Option(
-        name: .customLong("app"),
+        name: .customLong("application"),
         help: ArgumentHelp("Lines of the program with this bundle id; by default of all.", valueName: "id"))
     var identifier: String?
 }

@@ -100,7 +100,7 @@ enum LogPlace: Equatable {
                 .usage,
                 """
                 which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL \
-                and --device ID or --app ID
+                and --device ID or --application ID
                 """)
         }
     }

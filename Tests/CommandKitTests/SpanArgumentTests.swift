@@ -1,0 +1,20 @@
+import CommandKit
+import Testing
+
+@Suite struct SpanArgumentTests {
+    @Test(
+        arguments: [
+            ("90s", 90), ("15m", 900), ("2h", 7200), ("3d", 259_200), ("1w", 604_800), ("0s", nil), ("+2h", nil),
+            ("-2h", nil), ("2", nil), ("99999999999999999d", nil), ("2026-11-21", nil), ("x", nil), ("", nil),
+        ] as [(String, Int64?)])
+    func `Spans are read`(_ text: String, _ seconds: Int64?) {
+        #expect(SpanArgument(argument: text)?.seconds == seconds)
+    }
+
+    @Test func `A default is shown as it can be given`() {
+        for seconds: Int64 in [30, 86_400, 2_592_000] {
+            let span = SpanArgument(seconds: seconds)
+            #expect(SpanArgument(argument: span.defaultValueDescription) == span)
+        }
+    }
+}
