@@ -98,7 +98,16 @@ package final class MQTTClient: Sendable {
     private let changed: @Sendable (Change) async -> Void
     private let libraryName: String
     private let state = Mutex(State())
-    private let contexts = Mutex<(MQTTSecurity, MQTTAddress, MQTTSecurityContext)?>(nil)
+    private let contexts = Mutex<Security?>(nil)
+
+    /// The context of the newest connection, and what it was made from.
+    private struct Security {
+        var security: MQTTSecurity
+        var address: MQTTAddress
+        /// Digest of the files.
+        var files: Data
+        var context: MQTTSecurityContext
+    }
 
     /// Opens the library, and checks the subscriptions. It connects when it runs.
     ///
@@ -129,7 +138,7 @@ package final class MQTTClient: Sendable {
 
     /// SHA-256 of the subject public key info that the broker showed on the newest connection; `nil` if there was none
     /// yet, or no TLS.
-    package var serverKey: Data? { contexts.withLock { $0?.2.newest.key } }
+    package var serverKey: Data? { contexts.withLock { $0?.context.newest.key } }
 
     /// Whether a connection is open now.
     package var isConnected: Bool {
@@ -288,14 +297,18 @@ extension MQTTClient {
         for settings: MQTTSettings, _ library: LibMosquitto
     ) throws(MQTTError) -> MQTTSecurityContext? {
         guard settings.address.isTLS else { return nil }
-        if let known = contexts.withLock({ $0 }), known.0 == settings.security, known.1 == settings.address,
-            settings.security.certificateFile == nil, settings.security.authorityFile == nil
+        // libmosquitto 2.0.12 and later keeps a reference for ever when TCP fails, so a context for each connection
+        // would use up the memory of a device whose broker is away.
+        let files = MQTTSecurityContext.digest(ofFilesOf: settings.security)
+        if let known = contexts.withLock({ $0 }), known.security == settings.security,
+            known.address == settings.address, known.files == files
         {
-            return known.2
+            return known.context
         }
-        // Files may have changed, so they are read for each connection.
         let made = try MQTTSecurityContext(settings.security, for: settings.address, library: library)
-        contexts.withLock { $0 = (settings.security, settings.address, made) }
+        contexts.withLock {
+            $0 = Security(security: settings.security, address: settings.address, files: files, context: made)
+        }
         return made
     }
 

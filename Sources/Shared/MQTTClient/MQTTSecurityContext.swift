@@ -35,12 +35,8 @@ final class MQTTSecurityContext: @unchecked Sendable {  // OpenSSL counts refere
             throw MQTTError(.tls, "OpenSSL made no context: the machine may be out of memory")
         }
         pointer = context
-        do throws(MQTTError) {
-            try Self.prepare(context, security, address, tls)
-        } catch {
-            tls.contextFree(context)
-            throw error
-        }
+        // Everything is stored by now, so an error runs deinit, which frees the context.
+        try Self.prepare(context, security, address, tls)
         tls.contextVerify(context, Self.verifyPeer, nil)
         // The context never outlives this object's connections: each holds it.
         tls.contextVerifyCallback(context, Self.verify, Unmanaged.passUnretained(self).toOpaque())
@@ -134,6 +130,17 @@ final class MQTTSecurityContext: @unchecked Sendable {  // OpenSSL counts refere
             throw MQTTError(
                 .configuration, "the key \(keyFile) is not the one that \(certificateFile) was issued for")
         }
+    }
+
+    /// What the files of the settings hold now, as one digest. A missing file counts as empty; whoever reads it says so.
+    static func digest(ofFilesOf security: MQTTSecurity) -> Data {
+        var hash = SHA256()
+        for file in [security.authorityFile, security.certificateFile, security.keyFile] {
+            let content = file.flatMap { try? PlainText.read($0) } ?? []
+            hash.update(data: Data("\(content.count) ".utf8))
+            hash.update(data: content)
+        }
+        return Data(hash.finalize())
     }
 
     private static func read(_ file: String, _ what: String) throws(MQTTError) -> [UInt8] {
