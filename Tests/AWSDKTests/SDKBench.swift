@@ -55,8 +55,9 @@ struct SDKBench {
 
     /// Starts, and waits for the end of the initial check.
     func start() async throws {
+        let before = RecordingDelegate.checks(delegate.reported)
         controller.start()
-        try await delegate.until { $0.contains { $0.hasPrefix("check") } }
+        try await delegate.until { RecordingDelegate.checks($0) > before }
     }
 
     func stop() async { await withCheckedContinuation { done in controller.stop { _, _ in done.resume() } } }
@@ -96,6 +97,9 @@ final class RecordingDelegate: AWControllerDelegate {
     private let words = Watched<[String]>([])
 
     var reported: [String] { words.value }
+
+    /// How many initial checks have ended.
+    static func checks(_ words: [String]) -> Int { words.count { $0.hasPrefix("check") } }
 
     func until(_ holds: @escaping @Sendable ([String]) -> Bool) async throws { try await words.until(holds) }
 

@@ -180,14 +180,17 @@ import WireModel
         let sampler = AWDataSampler(engine: bench.engine)
         #expect(throws: NSError.self) {
             try sampler.configure(
-                sampleModules: AWDataSamplerModuleGPS, defaultSampleInterval: 60, defaultTransmitInterval: 300,
+                sampleModules: AWDataSamplerModuleGPS, defaultSampleInterval: 0, defaultTransmitInterval: 300,
                 traceLevel: .off)
         }
         #expect(throws: NSError.self) {
             try sampler.configure(
                 sampleModules: [], defaultSampleInterval: .nan, defaultTransmitInterval: 300, traceLevel: .off)
         }
-        for modules in [AWDataSamplerModuleNetworkData, [AWDataSamplerModuleSystem, AWDataSamplerModuleNetworkData]] {
+        for modules in [
+            AWDataSamplerModuleNetworkData, [AWDataSamplerModuleSystem, AWDataSamplerModuleNetworkData],
+            AWDataSamplerModuleGPS,
+        ] {
             let failure = Mutex<AWSDKError?>(nil)
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
                 do {

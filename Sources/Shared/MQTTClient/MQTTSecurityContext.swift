@@ -132,7 +132,8 @@ final class MQTTSecurityContext: @unchecked Sendable {  // OpenSSL counts refere
         }
     }
 
-    /// What the files of the settings hold now, as one digest. A missing file counts as empty; whoever reads it says so.
+    /// What the files of the settings hold now, as one digest. A missing file counts as empty; whoever reads it says
+    /// so.
     static func digest(ofFilesOf security: MQTTSecurity) -> Data {
         var hash = SHA256()
         for file in [security.authorityFile, security.certificateFile, security.keyFile] {

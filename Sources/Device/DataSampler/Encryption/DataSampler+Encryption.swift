@@ -29,7 +29,11 @@ extension DataSampler {
     public func decrypt(_ data: Data) throws(DataSamplerError) -> Data {
         let core = try running().core
         return try Self.translating { () throws(EncryptionError) in
-            let id = try Envelope.keyID(of: data, purpose: .application)
+            let id: UInt32
+            do throws(EncryptionError) { id = try Envelope.keyID(of: data, purpose: .application) } catch {
+                // Whether the keys are at hand does not depend on the data.
+                throw core.keys.status.obstacle ?? error
+            }
             return try Envelope.open(data, label: "", with: try core.keys.key(id, for: .application))
         }
     }
