@@ -156,15 +156,29 @@ extension MetadataService {
         }
     }
 
+    /// The most devices whose names one statement reads.
+    private static let namesPerStatement = 100
+
     /// The names of these devices. Deleted ones and those without a name are not in the answer.
     package nonisolated func names(of devices: Set<DeviceID>) async throws(StoreError) -> [DeviceID: String] {
         guard !devices.isEmpty else { return [:] }
         await writeSeen()
+        let ids = devices.map(\.data)
         return try await readers.read { connection throws(StoreError) in
             var names: [DeviceID: String] = [:]
-            for device in devices {
-                let name = try DeviceRow.one(device, in: connection)?.newestName ?? ""
-                if !name.isEmpty { names[device] = name }
+            for start in stride(from: 0, to: ids.count, by: Self.namesPerStatement) {
+                let some = Array(ids[start..<min(start + Self.namesPerStatement, ids.count)])
+                let places = Array(repeating: "?", count: some.count).joined(separator: ", ")
+                // Full statements have one text, which is kept prepared. The rest has a text of its own.
+                try connection.query(
+                    "\(DeviceRow.select) WHERE device.id IN (\(places))", some,
+                    isKept: some.count == Self.namesPerStatement
+                ) { row throws(StoreError) in
+                    let device = try DeviceRow(withState: row, path: connection.name)
+                    let name = device.newestName
+                    if !name.isEmpty { names[device.id] = name }
+                    return true
+                }
             }
             return names
         }
