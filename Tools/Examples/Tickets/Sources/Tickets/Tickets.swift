@@ -79,10 +79,10 @@ struct Tickets {
         controller.loadCommands()
         print("tickets: payload \(controller.sdkProfile()?.customPayload?.settings ?? "none")")
         do {
-            _ = try controller.encrypt(Data("a secret".utf8))
-            fatalError("encryption at rest is there; this example should use it")
-        } catch InvalidOperation.ContainerLocked {
-            print("tickets: no encryption yet")
+            let card = Data("the number of a card".utf8)
+            let sealed = try controller.encrypt(card)
+            guard try sealed != card && controller.decrypt(sealed) == card else { fatalError("it was not encrypted") }
+            print("tickets: a card is kept in \(sealed.count) encrypted bytes")
         } catch {
             fatalError("\(error)")
         }
