@@ -63,7 +63,8 @@ enum FieldClasses {
     static let enrollRequest = MessageFields(
         "EnrollRequest", .technical(1, "device_id", "previous_credential", "machine_hash"),
         .personal(4, "device_name", .deviceName, .hostName), .message(5, "operating_system", operatingSystem),
-        .technical(6, "agent_version", "certificate_signing_request", "test", "application", "request_id"))
+        .technical(
+            6, "agent_version", "certificate_signing_request", "test", "application", "request_id", "wipe_signing_key"))
 
     static let rotateRequest = MessageFields("RotateRequest", .technical(1, "certificate_signing_request"))
 
@@ -115,6 +116,8 @@ enum FieldClasses {
 
     static let ruleResult = MessageFields("RuleResult", .technical(1, "rule", "state", "actual", "expected", "action"))
 
+    static let encryptionStatus = MessageFields("EncryptionStatus", .technical(1, "provider", "locked"))
+
     static let beacon = MessageFields(
         "Beacon", .technical(1, "trigger"), .personal(2, "device_name", .deviceName, .hostName),
         .technical(3, "organization_group", "application", "application_version", "library_version"),
@@ -127,7 +130,8 @@ enum FieldClasses {
         .message(25, "self", selfCost), .message(26, "rules", ruleResult),
         .technical(
             27, "process_start_time", "model", "uptime_seconds", "beacon_sequence", "consent", "metered", "roaming"),
-        .message(34, "slowdown", slowdown), .technical(35, "telemetry_disabled", "modules", "profile_findings"))
+        .message(34, "slowdown", slowdown), .technical(35, "telemetry_disabled", "modules", "profile_findings"),
+        .message(38, "encryption", encryptionStatus))
 
     static let systemIdentity = MessageFields(
         "SystemIdentity", .personal(1, "host_name", .deviceName, .hostName),
@@ -140,7 +144,7 @@ enum FieldClasses {
 
     static let commandResult = MessageFields(
         "CommandResult", .technical(1, "command_id", "state"), .personal(3, "detail", .detail, .text),
-        .technical(4, "progress"), .message(10, "device_information", deviceInformation))
+        .technical(4, "progress", "wipe_certificate"), .message(10, "device_information", deviceInformation))
 
     static let value = MessageFields(
         "Value", .inherited(1, "text", .text), .inherited(2, "integer", .roundedInteger),

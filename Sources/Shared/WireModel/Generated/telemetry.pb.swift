@@ -1514,6 +1514,9 @@ package nonisolated struct WireEnrollRequest: Sendable {
   /// minted and kept by the device before it asks: asking again after a lost answer gives the same device
   package var requestID: Data = Data()
 
+  /// Ed25519 public key, 32 bytes, of this enrollment: wipe certificates are signed with it. Absent: none are made.
+  package var wipeSigningKey: Data = Data()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -2029,11 +2032,38 @@ package nonisolated struct WireBeacon: @unchecked Sendable {
     set {_uniqueStorage()._profileFindings = newValue}
   }
 
+  /// absent: a device that does not say
+  package var encryption: WireEncryptionStatus {
+    get {_storage._encryption ?? WireEncryptionStatus()}
+    set {_uniqueStorage()._encryption = newValue}
+  }
+  /// Returns true if `encryption` has been explicitly set.
+  package var hasEncryption: Bool {_storage._encryption != nil}
+  /// Clears the value of `encryption`. Subsequent reads from it will return its default value.
+  package mutating func clearEncryption() {_uniqueStorage()._encryption = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// How what the device keeps on its disk is encrypted.
+package nonisolated struct WireEncryptionStatus: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// who holds the device key: "file", "systemd", "host", "passcode"; empty: nothing is encrypted
+  package var provider: String = String()
+
+  /// the device key is not there yet: records wait in memory
+  package var locked: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 /// The program slows itself down to keep a budget.
@@ -2211,6 +2241,12 @@ package nonisolated struct WireCommandResult: @unchecked Sendable {
   package var progress: UInt32 {
     get {_storage._progress}
     set {_uniqueStorage()._progress = newValue}
+  }
+
+  /// JSON, of a wipe that is done: Schemas/encryption/FORMAT.md
+  package var wipeCertificate: String {
+    get {_storage._wipeCertificate}
+    set {_uniqueStorage()._wipeCertificate = newValue}
   }
 
   package var deviceInformation: WireDeviceInformation {
@@ -4774,6 +4810,30 @@ package nonisolated struct WireControlRequest: Sendable {
     set {action = .user(newValue)}
   }
 
+  package var passcode: WireControlPasscode {
+    get {
+      if case .passcode(let v)? = action {return v}
+      return WireControlPasscode()
+    }
+    set {action = .passcode(newValue)}
+  }
+
+  package var logKeys: WireControlLogKeys {
+    get {
+      if case .logKeys(let v)? = action {return v}
+      return WireControlLogKeys()
+    }
+    set {action = .logKeys(newValue)}
+  }
+
+  package var giveUpSealed: WireControlGiveUpSealed {
+    get {
+      if case .giveUpSealed(let v)? = action {return v}
+      return WireControlGiveUpSealed()
+    }
+    set {action = .giveUpSealed(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Action: Equatable, Sendable {
@@ -4798,6 +4858,9 @@ package nonisolated struct WireControlRequest: Sendable {
     case fetchDoNotDisturb(WireControlFetchDoNotDisturb)
     case refresh(WireControlRefresh)
     case user(WireControlUser)
+    case passcode(WireControlPasscode)
+    case logKeys(WireControlLogKeys)
+    case giveUpSealed(WireControlGiveUpSealed)
 
   }
 
@@ -5119,6 +5182,43 @@ package nonisolated struct WireControlUser: Sendable {
   fileprivate var _email: String? = nil
   fileprivate var _fullName: String? = nil
   fileprivate var _displayName: String? = nil
+}
+
+/// Unlocks what is encrypted, or changes the passcode.
+package nonisolated struct WireControlPasscode: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var passcode: String = String()
+
+  /// the passcode from now on; empty: it stays
+  package var replacement: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct WireControlLogKeys: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// What is sealed and cannot be opened any more is counted as unreadable, and a new epoch begins.
+package nonisolated struct WireControlGiveUpSealed: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 package nonisolated struct WireControlProfile: Sendable {
@@ -6051,7 +6151,7 @@ nonisolated extension WireCloseAnswer: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".EnrollRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}previous_credential\0\u{3}machine_hash\0\u{3}device_name\0\u{3}operating_system\0\u{3}agent_version\0\u{3}certificate_signing_request\0\u{1}test\0\u{1}application\0\u{3}request_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}previous_credential\0\u{3}machine_hash\0\u{3}device_name\0\u{3}operating_system\0\u{3}agent_version\0\u{3}certificate_signing_request\0\u{1}test\0\u{1}application\0\u{3}request_id\0\u{3}wipe_signing_key\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6069,6 +6169,7 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
       case 8: try { try decoder.decodeSingularBoolField(value: &self.test) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self.application) }()
       case 10: try { try decoder.decodeSingularBytesField(value: &self.requestID) }()
+      case 11: try { try decoder.decodeSingularBytesField(value: &self.wipeSigningKey) }()
       default: break
       }
     }
@@ -6109,6 +6210,9 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if !self.requestID.isEmpty {
       try visitor.visitSingularBytesField(value: self.requestID, fieldNumber: 10)
     }
+    if !self.wipeSigningKey.isEmpty {
+      try visitor.visitSingularBytesField(value: self.wipeSigningKey, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6123,6 +6227,7 @@ nonisolated extension WireEnrollRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.test != rhs.test {return false}
     if lhs.application != rhs.application {return false}
     if lhs.requestID != rhs.requestID {return false}
+    if lhs.wipeSigningKey != rhs.wipeSigningKey {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6575,7 +6680,7 @@ nonisolated extension WirePower: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Beacon"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}trigger\0\u{3}device_name\0\u{3}organization_group\0\u{1}application\0\u{3}application_version\0\u{3}library_version\0\u{3}operating_system\0\u{3}user_email\0\u{3}user_full_name\0\u{3}user_display_name\0\u{1}enrollment\0\u{3}device_compliance\0\u{3}application_compliance\0\u{1}compromised\0\u{1}findings\0\u{1}managed\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}location\0\u{1}power\0\u{1}network\0\u{3}profile_revision\0\u{3}next_beacon_seconds\0\u{1}queue\0\u{1}self\0\u{1}rules\0\u{3}process_start_time\0\u{1}model\0\u{3}uptime_seconds\0\u{3}beacon_sequence\0\u{1}consent\0\u{1}metered\0\u{1}roaming\0\u{1}slowdown\0\u{3}telemetry_disabled\0\u{1}modules\0\u{3}profile_findings\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}trigger\0\u{3}device_name\0\u{3}organization_group\0\u{1}application\0\u{3}application_version\0\u{3}library_version\0\u{3}operating_system\0\u{3}user_email\0\u{3}user_full_name\0\u{3}user_display_name\0\u{1}enrollment\0\u{3}device_compliance\0\u{3}application_compliance\0\u{1}compromised\0\u{1}findings\0\u{1}managed\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}location\0\u{1}power\0\u{1}network\0\u{3}profile_revision\0\u{3}next_beacon_seconds\0\u{1}queue\0\u{1}self\0\u{1}rules\0\u{3}process_start_time\0\u{1}model\0\u{3}uptime_seconds\0\u{3}beacon_sequence\0\u{1}consent\0\u{1}metered\0\u{1}roaming\0\u{1}slowdown\0\u{3}telemetry_disabled\0\u{1}modules\0\u{3}profile_findings\0\u{1}encryption\0")
 
   fileprivate class _StorageClass {
     var _trigger: WireBeaconTrigger = .unspecified
@@ -6615,6 +6720,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     var _telemetryDisabled: Bool? = nil
     var _modules: [String] = []
     var _profileFindings: [String] = []
+    var _encryption: WireEncryptionStatus? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6662,6 +6768,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       _telemetryDisabled = source._telemetryDisabled
       _modules = source._modules
       _profileFindings = source._profileFindings
+      _encryption = source._encryption
     }
   }
 
@@ -6717,6 +6824,7 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
         case 35: try { try decoder.decodeSingularBoolField(value: &_storage._telemetryDisabled) }()
         case 36: try { try decoder.decodeRepeatedStringField(value: &_storage._modules) }()
         case 37: try { try decoder.decodeRepeatedStringField(value: &_storage._profileFindings) }()
+        case 38: try { try decoder.decodeSingularMessageField(value: &_storage._encryption) }()
         default: break
         }
       }
@@ -6840,6 +6948,9 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       if !_storage._profileFindings.isEmpty {
         try visitor.visitRepeatedStringField(value: _storage._profileFindings, fieldNumber: 37)
       }
+      try { if let v = _storage._encryption {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 38)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6886,10 +6997,46 @@ nonisolated extension WireBeacon: SwiftProtobuf.Message, SwiftProtobuf._MessageI
         if _storage._telemetryDisabled != rhs_storage._telemetryDisabled {return false}
         if _storage._modules != rhs_storage._modules {return false}
         if _storage._profileFindings != rhs_storage._profileFindings {return false}
+        if _storage._encryption != rhs_storage._encryption {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireEncryptionStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".EncryptionStatus"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}provider\0\u{1}locked\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.provider) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.locked) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.provider.isEmpty {
+      try visitor.visitSingularStringField(value: self.provider, fieldNumber: 1)
+    }
+    if self.locked != false {
+      try visitor.visitSingularBoolField(value: self.locked, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireEncryptionStatus, rhs: WireEncryptionStatus) -> Bool {
+    if lhs.provider != rhs.provider {return false}
+    if lhs.locked != rhs.locked {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7090,13 +7237,14 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension WireCommandResult: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".CommandResult"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}command_id\0\u{1}state\0\u{1}detail\0\u{1}progress\0\u{4}\u{6}device_information\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}command_id\0\u{1}state\0\u{1}detail\0\u{1}progress\0\u{3}wipe_certificate\0\u{4}\u{5}device_information\0")
 
   fileprivate class _StorageClass {
     var _commandID: Data = Data()
     var _state: WireCommandState = .unspecified
     var _detail: String = String()
     var _progress: UInt32 = 0
+    var _wipeCertificate: String = String()
     var _deviceInformation: WireDeviceInformation? = nil
 
       // This property is used as the initial default value for new instances of the type.
@@ -7112,6 +7260,7 @@ nonisolated extension WireCommandResult: SwiftProtobuf.Message, SwiftProtobuf._M
       _state = source._state
       _detail = source._detail
       _progress = source._progress
+      _wipeCertificate = source._wipeCertificate
       _deviceInformation = source._deviceInformation
     }
   }
@@ -7135,6 +7284,7 @@ nonisolated extension WireCommandResult: SwiftProtobuf.Message, SwiftProtobuf._M
         case 2: try { try decoder.decodeSingularEnumField(value: &_storage._state) }()
         case 3: try { try decoder.decodeSingularStringField(value: &_storage._detail) }()
         case 4: try { try decoder.decodeSingularUInt32Field(value: &_storage._progress) }()
+        case 5: try { try decoder.decodeSingularStringField(value: &_storage._wipeCertificate) }()
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._deviceInformation) }()
         default: break
         }
@@ -7160,6 +7310,9 @@ nonisolated extension WireCommandResult: SwiftProtobuf.Message, SwiftProtobuf._M
       if _storage._progress != 0 {
         try visitor.visitSingularUInt32Field(value: _storage._progress, fieldNumber: 4)
       }
+      if !_storage._wipeCertificate.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._wipeCertificate, fieldNumber: 5)
+      }
       try { if let v = _storage._deviceInformation {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
       } }()
@@ -7176,6 +7329,7 @@ nonisolated extension WireCommandResult: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._state != rhs_storage._state {return false}
         if _storage._detail != rhs_storage._detail {return false}
         if _storage._progress != rhs_storage._progress {return false}
+        if _storage._wipeCertificate != rhs_storage._wipeCertificate {return false}
         if _storage._deviceInformation != rhs_storage._deviceInformation {return false}
         return true
       }
@@ -10783,7 +10937,7 @@ nonisolated extension WireCompleteUpload: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{1}refresh\0\u{4}\u{2}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0\u{1}user\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}event\0\u{1}beacon\0\u{1}status\0\u{1}balance\0\u{1}queue\0\u{1}unenroll\0\u{1}wipe\0\u{1}reload\0\u{1}consent\0\u{3}push_token\0\u{3}do_not_disturb\0\u{1}unlock\0\u{1}profile\0\u{1}log\0\u{3}send_logs\0\u{3}log_uploads\0\u{3}fetch_do_not_disturb\0\u{1}refresh\0\u{4}\u{2}unenroll_with_wipe\0\u{4}\u{2}reset_credentials\0\u{1}user\0\u{1}passcode\0\u{3}log_keys\0\u{3}give_up_sealed\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -11064,6 +11218,45 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
           self.action = .user(v)
         }
       }()
+      case 24: try {
+        var v: WireControlPasscode?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .passcode(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .passcode(v)
+        }
+      }()
+      case 25: try {
+        var v: WireControlLogKeys?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .logKeys(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .logKeys(v)
+        }
+      }()
+      case 26: try {
+        var v: WireControlGiveUpSealed?
+        var hadOneofValue = false
+        if let current = self.action {
+          hadOneofValue = true
+          if case .giveUpSealed(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.action = .giveUpSealed(v)
+        }
+      }()
       default: break
       }
     }
@@ -11158,6 +11351,18 @@ nonisolated extension WireControlRequest: SwiftProtobuf.Message, SwiftProtobuf._
     case .user?: try {
       guard case .user(let v)? = self.action else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
+    }()
+    case .passcode?: try {
+      guard case .passcode(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+    }()
+    case .logKeys?: try {
+      guard case .logKeys(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
+    }()
+    case .giveUpSealed?: try {
+      guard case .giveUpSealed(let v)? = self.action else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
     }()
     case nil: break
     }
@@ -11644,6 +11849,79 @@ nonisolated extension WireControlUser: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs._email != rhs._email {return false}
     if lhs._fullName != rhs._fullName {return false}
     if lhs._displayName != rhs._displayName {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlPasscode: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlPasscode"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}passcode\0\u{1}replacement\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.passcode) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.replacement) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.passcode.isEmpty {
+      try visitor.visitSingularStringField(value: self.passcode, fieldNumber: 1)
+    }
+    if !self.replacement.isEmpty {
+      try visitor.visitSingularStringField(value: self.replacement, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlPasscode, rhs: WireControlPasscode) -> Bool {
+    if lhs.passcode != rhs.passcode {return false}
+    if lhs.replacement != rhs.replacement {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlLogKeys: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlLogKeys"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlLogKeys, rhs: WireControlLogKeys) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireControlGiveUpSealed: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ControlGiveUpSealed"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireControlGiveUpSealed, rhs: WireControlGiveUpSealed) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
