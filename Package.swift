@@ -284,6 +284,7 @@ let package = Package(
             "CollectorCommands", in: .commands,
             [
                 "CollectorTunables", "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console",
+                "MQTTClient", "MQTTIntake",
                 "CollectorAPI",
                 "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
                 "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL", "ClickHouse",
@@ -468,6 +469,7 @@ let package = Package(
                 "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
                 "CommandKit",
                 "CollectorCommands",
+                "MQTTClient",
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",

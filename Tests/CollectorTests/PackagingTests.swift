@@ -40,7 +40,8 @@ struct PackagingTests {
                     "record-organization-bytes-per-day",
                     "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-ca", "postgresql",
                     "postgresql-password-file", "bucket-endpoint", "bucket", "bucket-prefix", "bucket-ca",
-                    "bucket-credentials",
+                    "bucket-credentials", "mqtt-broker", "mqtt-user", "mqtt-password-file", "mqtt-ca",
+                    "mqtt-certificate", "mqtt-key",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

@@ -148,7 +148,7 @@ struct SettingsTests {
         let settings = try settings(flags: [:], environment: [:], file: file)
         let unset: Set = [
             "config", "tls-certificate", "tls-key", "client-ca", "device-ca-certificate", "device-ca-key",
-            "clickhouse-urls", "postgresql", "bucket-endpoint", "bucket",
+            "clickhouse-urls", "postgresql", "bucket-endpoint", "bucket", "mqtt-broker",
         ]
         for setting in Settings.declarations.map(\.name) {
             #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)")

@@ -18,6 +18,7 @@ struct Settings: ProgramSettings, Equatable {
     var data = ""
     var store = StoreKind.directory
     var cluster = ClusterSettings()
+    var broker = BrokerSettings()
     var configurationFile: String?
     var listen = ListenAddress(host: "127.0.0.1", port: 8420)
     var tlsCertificate: String?
@@ -200,7 +201,7 @@ struct Settings: ProgramSettings, Equatable {
             Setting(
                 "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
                 fallback: "share/ws1collector beside the directory of the program", example: "/usr/share/ws1collector"),
-        ] + ClusterSettings.table
+        ] + BrokerSettings.table + ClusterSettings.table
 
     /// Reads the settings and checks them together, as `serve` needs them.
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
@@ -221,6 +222,7 @@ struct Settings: ProgramSettings, Equatable {
                 """
             )
         }
+        try broker.check(layers, self)
         if let noticeWebhook {
             do throws(ConnectionSettingsError) { webhookProxy = try proxies.proxy(for: noticeWebhook.server) } catch {
                 throw CommandError(.usage, error.message, cause: error)
