@@ -159,7 +159,7 @@ let package = Package(
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
                 "Transmitter", "Privacy", "Encryption",
                 "HTTPConnection",
-                "HTTPTransport", crypto,
+                "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -390,7 +390,7 @@ let package = Package(
             [
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy",
                 "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter",
-                "RecordStore", swiftProtobuf, logging, metrics,
+                "MQTTClient", "MQTTTransport", "RecordStore", swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(
@@ -522,7 +522,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit",
+                "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit", "MosquittoTestKit",
                 "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",

@@ -233,6 +233,10 @@ import WireModel
         #expect(await look(after: .seconds(900)) == 2)
         core.changeGate { $0.isUnenrolled = false }
         #expect(await look(after: .seconds(900)) == 3)
+        // The collector rings.
+        runner.rang()
+        #expect(await look(after: .seconds(1)) == 4)
+        #expect(await look(after: .seconds(1)) == 4)
         await core.close()
     }
 }

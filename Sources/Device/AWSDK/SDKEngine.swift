@@ -181,7 +181,8 @@ final class SDKEngine: Sendable {
         }
         guard URL(string: configuration.collectorURL)?.host != nil else {
             throw AWSDKError.invalidServerDetails.error(
-                "the configuration's collectorURL is not http[s]://HOST[:PORT][/PREFIX]: correct it")
+                "the configuration's collectorURL is neither http[s]://HOST[:PORT][/PREFIX] nor "
+                    + "mqtts://BROKER[:PORT]/PREFIX: correct it")
         }
         configuration.logStore = try configuration.logStore ?? logs.open()
         return configuration

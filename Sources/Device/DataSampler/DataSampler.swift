@@ -171,7 +171,7 @@ public final class DataSampler: Service {
     // MARK: Putting together
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
-        let transport = try configuration.connectionSettings
+        let route = try configuration.collectorRoute
         // Listens before anything is opened, so that the delegate hears what a start notices.
         let heard = delegate == nil ? nil : notifier.listen()
         let core = try await SamplerCore.open(
@@ -181,7 +181,9 @@ public final class DataSampler: Service {
             try core.honourUnenrollment()
             core.keepCollector()
             // The last step that can fail, except for files, because a connection would have to be shut down again.
-            var connection = try environment.connect(transport)
+            let identity = core.identity
+            var connection = try environment.connect(
+                SamplerEnvironment.Destination(route: route) { (try? identity.load()).map { "\($0.deviceID)" } })
             let events = DeviceEvents()
             let trusting = AuthorityTransport(base: connection.transport, core: core, events: events)
             connection.transport = PinWatchingTransport(base: trusting, core: core, events: events)
@@ -287,6 +289,9 @@ public final class DataSampler: Service {
             await withTaskGroup { group in
                 group.addTask { await supervisor.run(clock: environment.clock, sleeper: environment.sleeper) }
                 group.addTask { await self.notifyDelegate(heard) }
+                if let news = connection.news {
+                    group.addTask { for await _ in news { commands.rang() } }
+                }
             }
         }
         return Running(supervisor: supervisor, connection: connection, work: work, hearing: hearing)

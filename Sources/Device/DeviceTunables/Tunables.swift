@@ -135,6 +135,9 @@ package enum Tunables {
         /// The longest interval in seconds at which a device with nothing to send asks for commands, unless it
         /// transmits more rarely or a budget slows it down. Range: 1 min to 24 h.
         package static let longestPollSeconds = 900.0
+        /// The least time between two questions because the collector rang, in microseconds. Shorter would let a forged
+        /// ring cost more. Range: 100 ms to 1 min.
+        package static let ringMicroseconds: UInt64 = 1_000_000
         /// How often work that failed on this device is repeated: the ledger's file, the plan of an upload. Range: 1 s
         /// to 10 min.
         package static let lookAgain = Duration.seconds(60)

@@ -282,11 +282,15 @@ package final class MQTTTransport: Transport {
         if path == WireNames.unenrollPath {
             state.withLock { $0.hasUnenrolled = true }
             await forget()
-        } else if state.withLock({ $0.announced }) != .some(device()) {
-            // It has got its id since. The enrollment is kept after its answer, so this is the next request.
-            state.withLock { $0.hasUnenrolled = false }
-            await announce("online")
+            return
         }
+        let former = state.withLock { $0.announced }
+        guard former != .some(device()) else { return }
+        // It has got its id since. The enrollment is kept after its answer, so this is the next request.
+        state.withLock { $0.hasUnenrolled = false }
+        await announce("online")
+        // What was new for the id before was told to nobody. Where the state could not be published, nothing is known.
+        if former != nil { rings.yield() }
     }
 
     private func announce(_ word: String, reason: String? = nil) async {

@@ -15,8 +15,10 @@ extension AgentSettings {
             "A JSON5 file of settings; its keys are the flags' names in camel case",
             value: "file", in: [.flag, .variable]),
         Setting(
-            "collector", \.configuration.collectorURL, .text("http[s]://HOST[:PORT][/PREFIX]", pattern: "^https?://"),
-            "The collector", value: "url", example: "https://collector.example:8420"),
+            "collector", \.configuration.collectorURL,
+            .text("http[s]://HOST[:PORT][/PREFIX] or mqtts://BROKER[:PORT]/PREFIX", pattern: "^(http|mqtt)s?://"),
+            "The collector, or the message broker before it", value: "url",
+            example: "https://collector.example:8420"),
         Setting(
             "enrollment", \.enrollment, .text,
             """
@@ -71,6 +73,14 @@ extension AgentSettings {
             "proxy", \.configuration.proxyURL, .text("http://HOST[:PORT]", pattern: "^http://"), "An HTTP proxy",
             value: "url", fallback: "that of the environment", example: "http://proxy.example:3128"),
         Setting(
+            "mqtt-user", \.configuration.mqttUser, .text,
+            "With a collector of mqtts://: this device's user at the message broker", value: "name",
+            fallback: "none", example: "kiosk-7"),
+        Setting(
+            "mqtt-password-file", \.configuration.mqttPasswordFile, .text,
+            "A file whose first line is that user's password; read for each connection", value: "file",
+            fallback: "none", example: "/etc/ws1agent/mqtt-password"),
+        Setting(
             "notice-hook", \.noticeHook, .text("an absolute path", pattern: "^/"),
             """
             A program to run on each notice of the device, without a shell; it reads the notice as JSON on standard \
@@ -79,12 +89,26 @@ extension AgentSettings {
             value: "file", fallback: "none", example: "/usr/local/bin/on-notice"),
         Setting(
             "allow-plaintext", \.configuration.allowsPlaintext, .flag,
-            "Allow plain http:// to another machine. Anybody on the network path can then read credentials and data"),
+            """
+            Allow plain http:// or mqtt:// to another machine. Anybody on the network path can then read credentials \
+            and data
+            """),
         Setting(
             "log-level", \.configuration.traceLevel, .choice(), "Least severe level of the agent's log", value: "level",
             reload: .atOnce),
 
         // Rarely used, so only environment and file set them.
+        Setting(
+            "mqtt-name", \.configuration.mqttName, .text,
+            "This device's name at the message broker, another for each device", in: seldom,
+            fallback: "mqttUser", example: "kiosk-7"),
+        Setting(
+            "mqtt-certificate", \.configuration.mqttCertificate, .text,
+            "PEM file with the client certificate for the message broker, and its chain", in: seldom,
+            fallback: "none", example: "/etc/ws1agent/mqtt.pem"),
+        Setting(
+            "mqtt-key", \.configuration.mqttKey, .text, "PEM file with its private key, without a passphrase",
+            in: seldom, fallback: "none", example: "/etc/ws1agent/mqtt.key"),
         Setting(
             "application", \.configuration.applicationIdentifier, .text,
             "Bundle id in records and beacons; empty for the agent itself", in: seldom, example: "com.example.kiosk"),

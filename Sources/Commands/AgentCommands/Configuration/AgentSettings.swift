@@ -102,6 +102,8 @@ struct AgentSettings: ProgramSettings {
         } catch {
             let checked: [PartialKeyPath<AgentSettings>] = [
                 \.configuration.collectorURL, \.enrollment, \.configuration.proxyURL,
+                \.configuration.mqttUser, \.configuration.mqttPasswordFile, \.configuration.mqttName,
+                \.configuration.mqttCertificate, \.configuration.mqttKey,
                 \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,

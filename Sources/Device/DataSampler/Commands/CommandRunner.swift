@@ -69,6 +69,12 @@ actor CommandRunner {
         events.wake(.commands)
     }
 
+    /// The collector said that something is new, so it is asked at once. Safe from any thread; never blocks.
+    nonisolated func rang() {
+        news.withLock { $0.rang() }
+        events.wake(.commands)
+    }
+
     /// Records the progress of a command that continues by itself. Safe from any thread; never blocks.
     nonisolated func heard(_ course: CommandCourse, of command: Data) {
         courses.withLock { courses in
@@ -265,7 +271,7 @@ actor CommandRunner {
 
     // MARK: Asking
 
-    /// Asks for news if none came for the time that `NewsPoll` defines.
+    /// Asks for news if the collector rang, or if none came for the time that `NewsPoll` defines.
     func pollIfSilent() async {
         let (now, interval) = (core.clock.now().timeSinceBoot, pollInterval)
         guard news.withLock({ $0.pause(interval: interval, now: now) }) == 0 else { return }

@@ -38,7 +38,8 @@ public struct DataSamplerConfiguration: Sendable {
 
     /// Directory of queue, identity, profile and lock. Made with mode 0700 if missing. One process at a time holds it.
     public var directory: String
-    /// `http[s]://HOST[:PORT][/PREFIX]`. `http` to another machine requires ``allowsPlaintext``.
+    /// `http[s]://HOST[:PORT][/PREFIX]`; or `mqtts://BROKER[:PORT]/PREFIX` for a collector behind a message broker.
+    /// `http` and `mqtt` to another machine require ``allowsPlaintext``.
     public var collectorURL: String
     /// Enrolls this device at its first contact; not needed afterwards. With `nil`, an enrolled device continues, and
     /// another one waits.
@@ -70,10 +71,23 @@ public struct DataSamplerConfiguration: Sendable {
     /// enrolls, and when a third of its certificate's lifetime is left. The collector's certificates are stored with
     /// the identity.
     public var clientSigningRequestFile: String?
-    /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly.
+    /// This device's user at the message broker; `nil` for none. It has nothing to do with the enrollment. It and the
+    /// other settings of the broker need a ``collectorURL`` of `mqtts` or `mqtt`.
+    public var mqttUser: String?
+    /// File whose first line is the password of ``mqttUser``; `nil` for none. It is read for each connection.
+    public var mqttPasswordFile: String?
+    /// This device's name at the message broker, another for each device; `nil` is ``mqttUser``. It is one level of a
+    /// topic: 1 to 128 bytes without `/`, `+` and `#`.
+    public var mqttName: String?
+    /// PEM file with the client certificate for the message broker, and its chain; `nil` for none. Requires
+    /// ``mqttKey``.
+    public var mqttCertificate: String?
+    /// PEM file with the private key of ``mqttCertificate``, without a passphrase.
+    public var mqttKey: String?
+    /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly. A message broker is always reached directly.
     public var proxyURL: String?
     private(set) var proxyEnvironment = ProxyEnvironment()
-    /// Whether plain `http` to other machines is allowed, to a collector or proxy. Anybody on the way can then read and
+    /// Whether plain `http` or `mqtt` to other machines is allowed, to a collector, proxy or broker. Anybody on the way can then read and
     /// change everything, including the device's credential. Default: `false`, only to this machine.
     public var allowsPlaintext = false
     /// `false` records no events, whatever the profile says. `true` leaves it to the profile.
@@ -313,29 +327,12 @@ extension DataSamplerConfiguration {
                 "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client "
                     + "certificate needs the key too, and the request that was made with it")
         }
-        let settings = try connectionSettings
-        do { try settings.checkPlaintext() } catch {
-            throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
-        }
-        do throws(WireError) { _ = try EnrollmentFile.pins(certificatePins) } catch {
-            throw DataSamplerError(.invalidConfiguration, "the configuration \(error.message)", cause: error)
-        }
-        guard certificatePins.isEmpty || settings.collector.scheme == .https else {
-            throw Self.invalid(
-                """
-                certificatePins need an https:// address: plain http:// shows no key. Correct collectorURL, or remove \
-                the pins
-                """
-            )
-        }
+        try validateRoute()
     }
 
     /// Checks the files that the configuration names, which ``validate()`` does not. A start does the same first.
     package func validateFiles() throws(DataSamplerError) {
-        let settings = try connectionSettings
-        do { try settings.check() } catch {
-            throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
-        }
+        try collectorRoute.checkFiles()
     }
 
     private func checkBudgets() throws(DataSamplerError) {
@@ -374,7 +371,7 @@ extension DataSamplerConfiguration {
         guard range.contains(value) else { throw invalid("\(name) is \(value): it must be \(range)") }
     }
 
-    private static func invalid(_ message: String) -> DataSamplerError {
+    static func invalid(_ message: String) -> DataSamplerError {
         DataSamplerError(.invalidConfiguration, message)
     }
 
@@ -400,29 +397,6 @@ extension DataSamplerConfiguration {
         if let locationSource { return locationSource }
         guard let gpsd, let address = try? GPSDAddress(gpsd) else { return nil }
         return GPSDSource(address) { clock.now().timeSinceBoot }
-    }
-
-    var connectionSettings: ConnectionSettings {
-        get throws(DataSamplerError) {
-            do throws(ConnectionSettingsError) {
-                var settings = ConnectionSettings(
-                    collector: try EndpointURL(collector: collectorURL),
-                    certificateAuthorityFile: certificateAuthorityFile,
-                    proxy: try proxyURL.map { url throws(ConnectionSettingsError) in try EndpointURL(proxy: url) })
-                do throws(WireError) {
-                    settings.certificateAuthorities = try EnrollmentFile.authorities(certificateAuthorities)
-                } catch {
-                    throw ConnectionSettingsError(
-                        .certificateAuthorities, "the configuration \(error.message)", cause: error)
-                }
-                settings.clientKeyFile = clientKeyFile
-                settings.allowsPlaintext = allowsPlaintext
-                try settings.applyProxy(from: proxyEnvironment)
-                return settings
-            } catch {
-                throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
-            }
-        }
     }
 }
 
