@@ -4,6 +4,7 @@ import CollectorAPI
 import CommandKit
 import Foundation
 import HTTPConnection
+import MQTTClient
 import RecordStore
 import Registry
 import TelemetryBasics
@@ -26,6 +27,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
             With an http:// address the file has no pins.
 
+            Devices behind a message broker get its address with the prefix, as in mqtt-broker: mqtts://BROKER/PREFIX. \
+            The pins are then the broker's: give its certificate with --broker-certificate. Without it the file has no \
+            pins.
+
             Where a private certificate authority signed the collector's certificate, give it with --ca: the file then \
             holds it, and devices trust it beside the authorities of their system. Without --ca the file has the root \
             of the chain in tls-certificate, if that holds it.
@@ -47,7 +52,11 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The collector's address as devices reach it: http[s]://HOST[:PORT][/PREFIX].", valueName: "url"))
+            """
+            The collector's address as devices reach it: http[s]://HOST[:PORT][/PREFIX], or \
+            mqtts://BROKER[:PORT]/PREFIX.
+            """,
+            valueName: "url"))
     var address: String
 
     @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
@@ -73,6 +82,12 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             """,
             valueName: "file"))
     var ca: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "PEM file with the certificate of the message broker in an mqtts:// address; its key is pinned.",
+            valueName: "file"))
+    var brokerCertificate: String?
 
     @Option(help: ArgumentHelp("Devices that may enroll with the file.", valueName: "count"))
     var uses = 1
@@ -102,9 +117,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         if let output, FileManager.default.fileExists(atPath: output) {
             throw CommandError(.failed, "\(output) exists. Name another file, or move it away.")
         }
+        let kind = try kind
         try await settings.withData { try $0.registry.requireCollector() }
-        let pins = try pins(settings)
-        let authorities = try authorities(settings)
+        let pins = try pins(settings, kind)
+        let authorities = try authorities(settings, kind)
         let seconds = Int64(expiresDays) * 86_400
         // Not later than the token's own end.
         let expires = SystemStoreClock().now() + seconds * 1_000_000
@@ -138,15 +154,40 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
     }
 
+    /// What devices connect to, as far as certificates go.
+    private enum Kind {
+        case plain, https, broker
+    }
+
+    /// - Throws: `usage` for an address that no device can use.
+    private var kind: Kind {
+        get throws {
+            let kind: Kind
+            if MQTTAddress.isOne(address) {
+                do throws(MQTTError) {
+                    kind = try MQTTAddress(address, what: "--address").isTLS ? .broker : .plain
+                } catch { throw CommandError(.usage, error.message, cause: error) }
+            } else {
+                do throws(ConnectionSettingsError) {
+                    kind = try EndpointURL(collector: address).scheme == .https ? .https : .plain
+                } catch { throw CommandError(.usage, "--address: \(error.message)", cause: error) }
+            }
+            guard brokerCertificate == nil || kind == .broker else {
+                throw CommandError(.usage, "--broker-certificate is for an mqtts:// address. Leave it out.")
+            }
+            return kind
+        }
+    }
+
     /// The authorities of `--ca`, else the root of the collector's own chain; in DER.
-    private func authorities(_ settings: Settings) throws -> [Data] {
+    private func authorities(_ settings: Settings, _ kind: Kind) throws -> [Data] {
         guard let ca else {
-            guard address.lowercased().hasPrefix("https:"), let certificate = settings.tlsCertificate else { return [] }
+            guard kind == .https, let certificate = settings.tlsCertificate else { return [] }
             return try KeyPin.root(file: certificate, flag: "--tls-certificate").map { [$0] } ?? []
         }
-        guard address.lowercased().hasPrefix("https:") else {
+        guard kind != .plain else {
             throw CommandError(
-                .usage, "--ca is for https://: over plain http:// no certificate is shown. Leave it out.")
+                .usage, "--ca is for https:// and mqtts://: without TLS no certificate is shown. Leave it out.")
         }
         let authorities = try KeyPin.certificates(file: ca, flag: "--ca")
         guard authorities.count <= EnrollmentFile.maximumAuthorities else {
@@ -157,20 +198,24 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         return authorities
     }
 
-    /// The pins of the key in use and of the backup key; none for plain HTTP.
-    private func pins(_ settings: Settings) throws -> [Data] {
-        let url: EndpointURL
-        do throws(ConnectionSettingsError) { url = try EndpointURL(collector: address) } catch {
-            throw CommandError(.usage, "--address: \(error.message)", cause: error)
-        }
-        guard url.scheme == .https else {
+    /// The pins of the key in use and of the backup key; none without TLS, or for a broker without its certificate.
+    private func pins(_ settings: Settings, _ kind: Kind) throws -> [Data] {
+        guard kind == .https || brokerCertificate != nil else {
             guard backupKey == nil else {
                 throw CommandError(
-                    .usage, "--backup-key is for https://: over plain http:// no key is shown. Leave it out.")
+                    .usage,
+                    kind == .broker
+                        ? "--backup-key needs --broker-certificate: without it no key of the broker is pinned."
+                        : "--backup-key is for https:// and mqtts://: without TLS no key is shown. Leave it out.")
             }
             return []
         }
-        guard let certificate = settings.tlsCertificate else {
+        let present: Data
+        if let brokerCertificate {
+            present = try KeyPin.of(file: brokerCertificate, flag: "--broker-certificate")
+        } else if let certificate = settings.tlsCertificate {
+            present = try KeyPin.of(file: certificate, flag: "--tls-certificate")
+        } else {
             throw CommandError(
                 .usage,
                 """
@@ -178,7 +223,6 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
                 tls-certificate; behind a proxy that ends TLS, give the proxy's certificate.
                 """)
         }
-        let present = try KeyPin.of(file: certificate, flag: "--tls-certificate")
         let backup: Data
         if let backupKey {
             backup = try KeyPin.of(file: backupKey, flag: "--backup-key")
