@@ -299,8 +299,8 @@ let package = Package(
         target(
             "FleetSimulator", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "CommandKit", "CollectorAPI", "Gzip", argumentParser, asyncHTTPClient,
-                nioCore, nioHTTP1,
+                "TelemetryBasics", "WireModel", "CommandKit", "CollectorAPI", "Gzip", "MQTTClient", "MQTTTransport",
+                argumentParser, asyncHTTPClient, nioCore, nioHTTP1,
             ]),
         program("fleet-simulator", "FleetSimulator"),
 

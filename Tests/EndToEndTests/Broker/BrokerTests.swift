@@ -193,6 +193,30 @@ struct BrokerTests {
         }
     }
 
+    @Test func `A simulated fleet with all faults loses and doubles nothing behind a broker`() async throws {
+        try await BrokerScene.play {
+            ($0.users, $0.acl) = (nil, nil)
+        } _: { scene in
+            let deployment = scene.deployment
+            struct Token: Decodable { var token: String }
+            let token = try JSONDecoder().decode(
+                Token.self,
+                from: try await deployment.request(
+                    "/tokens", .POST,
+                    body: #"{"kind": "enrollment", "organization": "default", "unlimited": true}"#))
+            let file = deployment.directory + "/fleet-token"
+            try Data(token.token.utf8).write(to: URL(filePath: file))
+            let outcome = try await Program.simulator.run(
+                [
+                    "--collector", deployment.collectorURL, "--broker", scene.address, "--enrollment-token-file", file,
+                    "--token-file", "\(deployment.collectorData)/administrator-token", "--devices", "20",
+                    "--seconds", "120", "--speed", "0", "--json",
+                ], limit: .seconds(400))
+            #expect(outcome.succeeded, "\(outcome)")
+            #expect(try await scene.metric(#"ws1_mqtt_answers_total{fate="published"}"#) > 100)
+        }
+    }
+
     @Test func `An enrollment file pins the broker's key`() async throws {
         try await BrokerScene.play {
             $0.certificate = ServerCertificates.one

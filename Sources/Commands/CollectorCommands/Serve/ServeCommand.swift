@@ -1,5 +1,6 @@
 import ArgumentParser
 import Collector
+import CollectorAPI
 import CommandKit
 import Foundation
 import LogArchive
@@ -63,7 +64,7 @@ struct ServeCommand: ServiceCommand {
             backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
             ownRoot: { tls?.root }, serverCertificates: { tls?.certificates },
             retentionLimits: { served.retention.limits },
-            brokerConnection: { brokerDevices?.connection(of: $0).map(BrokerConnectionView.init) },
+            brokerConnection: { brokerDevices?.connection(of: $0).map { BrokerConnectionView($0) } },
             logger: logger, clock: { SystemStoreClock().now() })
         let intake = try await settings.intake(collector, served, brokerDevices, telemetry, logger: logger)
         let behindBroker: [any Service] = intake.map { intake in [BackgroundService { await intake.run() }] } ?? []
