@@ -42,8 +42,8 @@ struct BrokerTests {
                 try await Self.connection(device, deployment) == "connected"
             }
             let revision = try #require(try await Self.status(deployment)).profile.revision
-            _ = try await deployment.request(
-                "/profiles/default", .PUT, body: #"{"doNotDisturb": {"allowed": true}}"#)
+            let names = try await deployment.record(events: 20, prefix: "broker")
+            _ = try await deployment.request("/profiles/default", .PUT, body: #"{"doNotDisturbAllowed": true}"#)
             try await deployment.until("the device has the new profile", while: deployment.agent) {
                 try await Self.status(deployment)?.profile.revision ?? 0 > revision
             }
@@ -54,7 +54,6 @@ struct BrokerTests {
             try await deployment.until("the person's decision has come", while: deployment.agent) {
                 try await Self.status(deployment)?.doNotDisturb == false
             }
-            let names = try await deployment.record(events: 20, prefix: "broker")
             try await deployment.expectExactlyOnce(acknowledged: names)
         }
     }
