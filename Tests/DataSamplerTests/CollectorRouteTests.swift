@@ -10,7 +10,8 @@ import Testing
     private static let pin = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
 
     private func configuration(
-        _ url: String = "mqtts://broker.example/fleet/ws1", _ change: (inout DataSamplerConfiguration) -> Void = { _ in }
+        _ url: String = "mqtts://broker.example/fleet/ws1",
+        _ change: (inout DataSamplerConfiguration) -> Void = { _ in }
     ) -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(directory: "/data", collectorURL: url)
         configuration.mqttUser = "kiosk-7"

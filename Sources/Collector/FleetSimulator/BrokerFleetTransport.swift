@@ -30,7 +30,6 @@ package final class BrokerFleetTransport: FleetTransport {
             connections.append(try MQTTTransport(settings, device: { nil }))
         }
         self.connections = connections
-        for connection in connections { connection.start() }
     }
 
     package func shutdown() async {

@@ -81,7 +81,9 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The most requests in flight.", valueName: "n"))
     var concurrency = 256
 
-    @Flag(help: "Allow plain http:// or mqtt:// to another machine. Anybody on the network path can then read the tokens.")
+    @Flag(
+        help: "Allow plain http:// or mqtt:// to another machine. Anybody on the network path can then read the tokens."
+    )
     var allowPlaintext = false
 
     @Flag(help: "Leave out the outage in the middle of the run.")

@@ -56,7 +56,6 @@ struct SamplerEnvironment: Sendable {
         case .broker(let settings):
             do throws(MQTTError) {
                 let transport = try MQTTTransport(settings, device: destination.device)
-                transport.start()
                 return Connection(transport: transport, news: transport.news) { await transport.shutdown() }
             } catch { throw CollectorRoute.refusal(error) }
         }
