@@ -7,7 +7,8 @@ import WireModel
 /// Sends the requests of devices through a message broker, and those of the oracle over HTTP.
 ///
 /// Few connections serve all devices: the collector reads the device from the credential inside a request, never from
-/// the topic. Two requests in parts that meet on one connection break each other; both are repeated, as after any fault.
+/// the topic. Two requests in parts that meet on one connection break each other; both are repeated, as after any
+/// fault.
 package final class BrokerFleetTransport: FleetTransport {
     private let people: HTTPFleetTransport
     private let connections: [MQTTTransport]

@@ -113,7 +113,7 @@ struct BrokerTests {
             #expect(ended.state == "done", "\(ended)")
             let stored = try await deployment.logLines("device=\(device)&category=large")
             let numbers = stored.compactMap { line in
-                line.firstMatch(of: /line ([0-9]+)\. /).flatMap { Int($0.output.1) }
+                line.firstMatch(of: /line ([0-9]+)\./).flatMap { Int($0.output.1) }
             }
             #expect(numbers.sorted() == Array(1...3000))
             // 200 kB and more in parts of 5 kB.
@@ -223,8 +223,8 @@ struct BrokerTests {
             let (deployment, broker) = (scene.deployment, scene.broker)
             let file = deployment.directory + "/enrollment.json"
             let made = try await Program.collector.run([
-                "enrollment-file", "--data", deployment.collectorData, "--address", scene.address, "--broker-certificate",
-                try broker.file("one.pem", ServerCertificates.one.certificate), "--ca",
+                "enrollment-file", "--data", deployment.collectorData, "--address", scene.address,
+                "--broker-certificate", try broker.file("one.pem", ServerCertificates.one.certificate), "--ca",
                 try #require(scene.authority), "--output", file,
             ])
             #expect(made.succeeded && made.output.contains("2 pins"), "\(made)")

@@ -1,8 +1,8 @@
 import DeviceTunables
 import WireModel
 
-/// Decides when to ask the collector for news (commands, a newer profile): because no answer has brought any, or because
-/// the collector rang. Pure.
+/// Decides when to ask the collector for news (commands, a newer profile): no answer has brought any, or the collector
+/// rang. Pure.
 ///
 /// A device asks at its beacon interval, at least every 15 minutes, and never more often than it transmits, so no radio
 /// is woken for this alone. The interval is between 60 s and a day, 15 minutes by default, and longer while a budget

@@ -87,8 +87,8 @@ public struct DataSamplerConfiguration: Sendable {
     /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly. A message broker is always reached directly.
     public var proxyURL: String?
     private(set) var proxyEnvironment = ProxyEnvironment()
-    /// Whether plain `http` or `mqtt` to other machines is allowed, to a collector, proxy or broker. Anybody on the way can then read and
-    /// change everything, including the device's credential. Default: `false`, only to this machine.
+    /// Whether plain `http` or `mqtt` to other machines is allowed, to a collector, proxy or broker. Anybody on the way
+    /// can then read and change everything, including the device's credential. Default: `false`, only to this machine.
     public var allowsPlaintext = false
     /// `false` records no events, whatever the profile says. `true` leaves it to the profile.
     public var analyticsEnabled: Bool = true
