@@ -1,5 +1,6 @@
 import Foundation
 import MosquittoTestKit
+import NIOHTTP1
 import Testing
 
 /// Collectors of a cluster at one broker, which deals the devices' requests to them.
