@@ -11,7 +11,7 @@ import Testing
 
     private func configuration(
         _ url: String = "mqtts://broker.example/fleet/ws1",
-        _ change: (inout DataSamplerConfiguration) -> Void = { _ in }
+        change: (inout DataSamplerConfiguration) -> Void = { _ in }
     ) -> DataSamplerConfiguration {
         var configuration = DataSamplerConfiguration(directory: "/data", collectorURL: url)
         configuration.mqttUser = "kiosk-7"
@@ -20,10 +20,10 @@ import Testing
     }
 
     private func refusal(
-        _ url: String = "mqtts://broker.example/ws1", _ change: (inout DataSamplerConfiguration) -> Void = { _ in }
+        _ url: String = "mqtts://broker.example/ws1", change: (inout DataSamplerConfiguration) -> Void = { _ in }
     ) -> String {
         do throws(DataSamplerError) {
-            try configuration(url, change).validate()
+            try configuration(url, change: change).validate()
             return ""
         } catch {
             #expect(error.code == .invalidConfiguration)
@@ -92,7 +92,7 @@ import Testing
     func `What does not fit to a broker is refused by name`(
         change: @Sendable (inout DataSamplerConfiguration) -> Void, name: String
     ) {
-        let message = refusal(change)
+        let message = refusal(change: change)
         #expect(message.contains(name), "\(message)")
     }
 
