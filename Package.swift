@@ -137,7 +137,9 @@ let package = Package(
             ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
         target(
             "LogStore", in: .device,
-            ["DeviceTunables", "TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
+            [
+                "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
+            ]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -171,7 +173,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "ControlSocket", "WireModel", "Gzip",
+                "Encryption", "ControlSocket", "WireModel", "Gzip",
                 "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -186,8 +188,8 @@ let package = Package(
         target(
             "LogCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "HTTPConnection",
-                "CollectorAPI", "CollectorClient", crypto, argumentParser,
+                "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "WireModel", "Gzip",
+                "HTTPConnection", "CollectorAPI", "CollectorClient", crypto, argumentParser, logging,
             ]),
         program("ws1log", "LogCommands"),
         program("ws1agent", "AgentCommands"),
@@ -367,7 +369,9 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf,
                 logging,
             ]),
-        tests("LogStore", ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
+        tests(
+            "LogStore",
+            ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
         tests(
             "Transmitter",
             [

@@ -1,6 +1,7 @@
 import CommandKit
 import ControlSocket
 import DataSampler
+import Encryption
 import FoundationEssentials
 import LogStore
 import Transmitter
@@ -49,7 +50,8 @@ struct AgentControl: Sendable {
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
             case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
-            case nil: return Self.unknown
+            case .logKeys: return try await LogControl(sampler: sampler).answerKeys()
+            case .passcode, .giveUpSealed, nil: return Self.unknown
             }
             return .done
         } catch {
@@ -158,6 +160,16 @@ struct LogControl: Sendable {
     func answer(_ control: WireControlSendLogs) async throws(DataSamplerError) -> WireControlAnswer {
         try .json(
             try await sampler.sendLogs(control.request, whenAllowed: control.whenAllowed).map { LogUploadReport($0) })
+    }
+
+    /// The keys of the log segments, for `ws1log` beside the agent. Whoever may use the socket may read the logs.
+    func answerKeys() async throws(DataSamplerError) -> WireControlAnswer {
+        let store = try sampler.logs()
+        let list: KeyList?
+        do throws(EncryptionError) { list = try store.keyList() } catch {
+            return .failure(code: error.code.rawValue, message: error.message, exitCode: error.isTemporary ? 75 : 1)
+        }
+        return try .json(list ?? KeyList(keys: []))
     }
 
     func answer(_ control: WireControlLogUploads) async throws(DataSamplerError) -> WireControlAnswer {

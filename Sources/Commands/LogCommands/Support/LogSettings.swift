@@ -6,6 +6,7 @@ import FoundationEssentials
 /// Where the logs of a command are: in a store on this machine, or at a collector.
 struct LogSettings: ProgramSettings {
     var data: String?
+    var deviceKey: String?
     var collector: String?
     var device: String?
     var organization: String?
@@ -21,6 +22,12 @@ struct LogSettings: ProgramSettings {
             "data", \.data, .text,
             "The agent's data directory, which holds its logs in the directory logs, or a log store itself (WS1_DATA)",
             value: "dir", in: places),
+        Setting(
+            "device-key", \.deviceKey, .text("file:PATH or systemd:NAME"),
+            """
+            Where the device key of encrypted logs is, as the agent has it. It is needed only where no agent runs \
+            (WS1_DEVICE_KEY)
+            """, value: "source", in: places, fallback: "device.key in the data directory, or the credential ws1-device-key"),
         Setting(
             "collector", \.collector, .text("http[s]://HOST[:PORT]"), "The collector that has the logs (WS1_COLLECTOR)",
             value: "url", in: places),
@@ -59,11 +66,11 @@ struct LogSettings: ProgramSettings {
 }
 
 enum StoreFlags: FlagSet {
-    static let flags = LogSettings.declarations.filter { $0.name == "data" }
+    static let flags = LogSettings.declarations.filter { ["data", "device-key"].contains($0.name) }
 }
 
 enum CollectorFlags: FlagSet {
-    static let flags = LogSettings.declarations.filter { $0.name != "data" }
+    static let flags = LogSettings.declarations.filter { !["data", "device-key"].contains($0.name) }
 }
 
 typealias StoreOptions = SettingFlags<StoreFlags>
