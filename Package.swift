@@ -415,8 +415,8 @@ let package = Package(
             "LogCommands",
             [
                 "TestKit", "DeviceTestKit",
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
-                "WireModel", "Gzip", "ws1log", crypto, argumentParser,
+                "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "CollectorAPI",
+                "CollectorClient", "WireModel", "Gzip", "ws1log", crypto, argumentParser, logging,
             ]),
         tests("JSON", ["WireModel"]),
         tests("Console", ["TestKit", "TelemetryBasics", "WireModel", "CollectorAPI", "JSON"]),
