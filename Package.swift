@@ -189,7 +189,7 @@ let package = Package(
             "LogCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "WireModel", "Gzip",
-                "HTTPConnection", "CollectorAPI", "CollectorClient", crypto, argumentParser, logging,
+                "HTTPConnection", "CollectorAPI", "CollectorClient", crypto, argumentParser,
             ]),
         program("ws1log", "LogCommands"),
         program("ws1agent", "AgentCommands"),

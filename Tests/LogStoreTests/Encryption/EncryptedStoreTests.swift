@@ -17,7 +17,9 @@ import WireModel
     init() throws { store = try EncryptedStore() }
 
     private func messages(_ text: String) -> [String] {
-        text.split(separator: "\n").filter { $0.contains(" planted ") }.map { String($0.suffix(from: $0.range(of: "line ")!.lowerBound)) }
+        text.split(separator: "\n").filter { $0.contains(" planted ") }.map {
+            String($0.suffix(from: $0.range(of: "line ")!.lowerBound))
+        }
     }
 
     private func log(_ lines: Range<Int>, into log: LogStore) {
@@ -26,7 +28,9 @@ import WireModel
 
     private func expected(_ lines: Range<Int>) -> [String] { lines.map { "line \($0)" } }
 
-    @Test func `Lines are read back from frames and from sealed segments, and none is on the disk in plain`() async throws {
+    @Test func `Lines are read back from frames and from sealed segments, and none is on the disk in plain`()
+        async throws
+    {
         let log = try LogStore(store.configuration(store.ring()))
         self.log(0..<200, into: log)
         log.flush()
@@ -45,7 +49,9 @@ import WireModel
     }
 
     /// A digest of the text would confirm a guess of a short log. A program from before encryption refuses the state.
-    @Test func `The index of an encrypted segment has no digest, and an older program leaves the store alone`() async throws {
+    @Test func `The index of an encrypted segment has no digest, and an older program leaves the store alone`()
+        async throws
+    {
         let log = try LogStore(store.configuration(store.ring()))
         self.log(0..<3, into: log)
         await log.close()
@@ -149,7 +155,9 @@ import WireModel
         let name = SegmentName(ordinal: 4, kind: .application)
         var text: [UInt8] = []
         for position in 1...3 {
-            text += Array("2026-11-21T23:51:28.12345\(position)Z I \(4_000_000 + position) app \(Self.secret), line \(position)\n".utf8)
+            text += Array(
+                "2026-11-21T23:51:28.12345\(position)Z I \(4_000_000 + position) app \(Self.secret), line \(position)\n"
+                    .utf8)
         }
         _ = try store.writeFrames([text], of: name)
         let record = SessionRecord(application: "kiosk", version: "1", process: 42, bootID: "b", started: 5)

@@ -92,7 +92,10 @@ import WireModel
         #expect(index.last == LogNumber(segment: 5, position: 8))
         #expect(index.blocks.map(\.stretch.first.position) == [1, 5])
         let verifier = try StoreVerifier(directory)
-        #expect(verifier.findings.filter(\.isDamage).contains { $0.file == name.file(.text) && $0.message.contains("damaged at bytes") })
+        #expect(
+            verifier.findings.filter(\.isDamage).contains {
+                $0.file == name.file(.text) && $0.message.contains("damaged at bytes")
+            })
         #expect(!verifier.findings.contains { $0.message.contains("says it is") })
     }
 

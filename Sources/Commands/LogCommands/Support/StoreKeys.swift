@@ -59,7 +59,8 @@ final class StoreKeys: Sendable {
             guard let list = try known.answer?.get(), let key = list.key(id, for: .logs) else {
                 throw EncryptionError(
                     .keyGone,
-                    "key \(id) is not among the keys of \(directory): a wipe has destroyed it, or another device has it")
+                    "key \(id) is not among the keys of \(directory): a wipe has destroyed it, or another device has it"
+                )
             }
             return key
         }

@@ -89,7 +89,8 @@ struct FrameReader {
             // A file that was opened here begins with a head, even if a bit of its first bytes was flipped.
             if isWhole || position.file == 0 {
                 guard position.file + SealedLogRun.headBytes <= end else { return nil }
-                try begin(Data(SealedForm.magic + (try bytes(position.file, SealedLogRun.headBytes, in: file)).dropFirst(4)))
+                let rest = try bytes(position.file, SealedLogRun.headBytes, in: file).dropFirst(SealedForm.magic.count)
+                try begin(Data(SealedForm.magic + rest))
                 if isWhole { continue }
                 return .damage(0..<SealedForm.magic.count)
             }

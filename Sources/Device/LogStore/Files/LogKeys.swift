@@ -75,6 +75,9 @@ package final class LogKeys: Sendable {
         } catch { throw LogStoreError(error, path) }
     }
 
+    /// Whether there may be keys to let go of.
+    var hasSeveral: Bool { (try? ring?.list(of: .logs).keys.count) ?? 0 > 1 }
+
     /// Lets go of keys that no segment names any more.
     /// - Parameter named: all ids that segments name.
     func retire(allBut named: Set<UInt32>) {

@@ -86,6 +86,8 @@ extension SegmentIndex {
     package static let maximumTextBytes = 1 << 20
 
     private static let title = "ws1log-index "
+    /// The first bytes of the index of an encrypted segment.
+    static let encryptedStart = Array("\(title)2\n".utf8)
     private static let sumDigits = 32
 
     package var text: Data {
@@ -141,7 +143,8 @@ extension SegmentIndex {
             throw LogStoreError(
                 .newer, "\(path) has version \(version), this program knows up to \(Self.version): update the program")
         }
-        guard version > 0, let index = Self.read(&reader, isEncrypted: version == 2), index.text.elementsEqual(bytes) else {
+        guard version > 0, let index = Self.read(&reader, isEncrypted: version == 2), index.text.elementsEqual(bytes)
+        else {
             throw damaged("a line is not of the form")
         }
         guard index.addsUp else { throw damaged("its blocks do not add up to the whole") }

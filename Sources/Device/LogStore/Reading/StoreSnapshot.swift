@@ -103,7 +103,8 @@ package final class StoreFollower {
         inflater = try BlockInflater()
         let offsets = Dictionary(uniqueKeysWithValues: snapshot.segments.map { ($0.name, $0.index.whole.rawBytes) })
         self.offsets = offsets
-        finished = Set(snapshot.segments.filter(\.isSealed).map(\.name)
+        finished = Set(
+            snapshot.segments.filter(\.isSealed).map(\.name)
                 + snapshot.problems.filter { $0.error.code != .locked && offsets[$0.name] == nil }.map(\.name))
     }
 
@@ -128,7 +129,7 @@ package final class StoreFollower {
                     found += wanted.list.indices.map { (wanted.list[$0].time, wanted.line($0)) }
                 }
                 if reader.isSealed { finished.insert(name) }
-            } catch where error.code == .locked {
+            } catch  where error.code == .locked {
                 sizes[name] = nil
                 if !locked.contains(name) { problems.append(StoreSnapshot.Problem(name: name, error: error)) }
                 locked.insert(name)

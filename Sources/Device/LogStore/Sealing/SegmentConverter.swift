@@ -24,10 +24,14 @@ struct SegmentConverter {
 
     init(directory: StoreDirectory) { self.directory = directory }
 
-    /// Whether a segment has the other form. Reads its first bytes only.
-    func isDue(_ name: SegmentName) throws(LogStoreError) -> Bool {
-        let index = try SegmentIndex(name, in: directory)
-        return isDue(try StoredSegment(name, in: directory, index: index), index)
+    /// Whether a segment may have the other form. Reads some bytes only, because a store may have thousands of segments.
+    func mayBeDue(_ name: SegmentName) throws(LogStoreError) -> Bool {
+        if directory.isSealing {
+            let index = try OpenFile<LogStoreError>(reading: directory.path(name, .index))
+            return try !index.read(SegmentIndex.encryptedStart.count, at: 0).elementsEqual(SegmentIndex.encryptedStart)
+        }
+        let file = try OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
+        return try StoredSegment.head(of: file) != nil
     }
 
     private func isDue(_ stored: StoredSegment, _ index: SegmentIndex) -> Bool {

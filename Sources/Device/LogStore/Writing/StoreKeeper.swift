@@ -70,8 +70,7 @@ struct StoreKeeper: Sendable {
                     && !left.contains($0.key.ordinal)
             }
             for name in texts.keys.sorted(by: >).prefix(Self.resumable) {
-                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes, key: key)
-                {
+                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes, key: key) {
                     return resumed
                 }
             }
@@ -184,7 +183,7 @@ struct StoreKeeper: Sendable {
         let converter = SegmentConverter(directory: directory)
         for name in try directory.segments().filter({ $0.value == [.sealed, .index] }).keys.sorted() {
             do {
-                guard try converter.isDue(name) else { continue }
+                guard try converter.mayBeDue(name) else { continue }
                 try BackgroundThread.atLowPriority { @Sendable [directory] () throws(LogStoreError) in
                     _ = try SegmentConverter(directory: directory).convert(name)
                 }
@@ -196,6 +195,7 @@ struct StoreKeeper: Sendable {
             }
         }
         // Without knowing all names no key is let go of.
+        guard keys.hasSeveral else { return }
         keys.retire(allBut: try directory.keyIDs())
     }
 
