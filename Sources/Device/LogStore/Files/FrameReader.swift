@@ -27,8 +27,9 @@ struct FrameReader {
         case damage(Range<Int>)
     }
 
-    /// How many frames may be missing in a row and the next one still be found.
-    private static let maximumLost: UInt64 = 4096
+    /// How often a frame behind damage is tried with another number. Some hundred small frames may be lost and the next
+    /// one still be found; a run of which no frame opens does not keep its reader busy for minutes.
+    private static let maximumAttempts = 65_536
     private static let windowBytes = 256 << 10
 
     let path: String
@@ -119,18 +120,21 @@ struct FrameReader {
     /// - Returns: `nil` if no frame follows and the rest looks as a crash leaves it.
     private mutating func skipDamage(in file: borrowing OpenFile<LogStoreError>) throws(LogStoreError) -> Piece? {
         let start = position.file
+        var attempts = 0
         for offset in (start + 1)..<max(start + 1, end) {
             if try isHead(at: offset, in: file), offset + SealedLogRun.headBytes <= end {
                 position.file = offset
                 position.run = nil
                 return .damage(start..<offset)
             }
-            guard let run = position.run, let size = try size(at: offset, in: file) else { continue }
+            guard attempts < Self.maximumAttempts, let run = position.run, let size = try size(at: offset, in: file)
+            else { continue }
             let frame = Data(try bytes(offset, size, in: file))
             // Each lost frame took at least its length, its tag and a newline.
-            let lost = min(UInt64((offset - start) / (SealedLogRun.blockOverhead + 1)) + 1, Self.maximumLost)
-            for number in position.number...(position.number + lost)
-            where (try? run.open(frame, number: number)) != nil {
+            let lost = UInt64((offset - start) / (SealedLogRun.blockOverhead + 1)) + 1
+            for number in position.number...(position.number + lost) where attempts < Self.maximumAttempts {
+                attempts += 1
+                guard (try? run.open(frame, number: number)) != nil else { continue }
                 position.file = offset
                 position.number = number
                 return .damage(start..<offset)
