@@ -134,7 +134,7 @@ let package = Package(
         target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
         target(
             "RecordQueue", in: .device,
-            ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", "Encryption", swiftProtobuf, logging]),
         target(
             "LogStore", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
@@ -364,8 +364,8 @@ let package = Package(
         tests(
             "RecordQueue",
             [
-                "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf,
-                logging,
+                "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
+                swiftProtobuf, crypto, logging,
             ]),
         tests("LogStore", ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
         tests(

@@ -176,6 +176,14 @@ package enum Tunables {
         /// Pages that inserts leave free for gaps, ledgers and quarantine, so a full queue can still drop. Range: 16 to
         /// 1000.
         package static let reservePages = 32
+        /// Milliseconds between two steps of a conversion to sealed or plain records, in which others get their turn.
+        /// Each step converts a quarter of a transaction. Range: 10 to 60,000.
+        package static let conversionStepMilliseconds = 250
+        /// Seconds after the opening until a conversion begins, and until one that failed is tried again. Range: 10 to
+        /// 3600.
+        package static let conversionPauseSeconds = 60
+        /// Seconds between two searches for keys that nothing names any more. Range: 3600 to 30 days.
+        package static let unusedKeysSeconds = 86_400
     }
 
     /// The store of log lines.
