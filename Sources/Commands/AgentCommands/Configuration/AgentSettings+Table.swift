@@ -68,6 +68,14 @@ extension AgentSettings {
             """,
             value: "file", example: "/etc/ws1agent/client.csr"),
         Setting(
+            "device-key", \.deviceKey, .deviceKey,
+            """
+            Who has the key that protects the data directory: a key file (in the directory, or file:/PATH), a systemd \
+            credential, or a person who enters a passcode; none: nothing is encrypted. A start converts what is there
+            """,
+            value: "source", fallback: "file in a new data directory, none in another",
+            example: "systemd:ws1-device-key"),
+        Setting(
             "proxy", \.configuration.proxyURL, .text("http://HOST[:PORT]", pattern: "^http://"), "An HTTP proxy",
             value: "url", fallback: "that of the environment", example: "http://proxy.example:3128"),
         Setting(

@@ -14,6 +14,8 @@ struct AgentSettings: ProgramSettings {
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
+    /// `nil`: a new data directory is encrypted, and another stays as it is.
+    var deviceKey: DeviceKeySetting?
     /// `none`: gpsd is not asked.
     var gpsd = DataSamplerConfiguration.standardGPSD
     var noticeHook: String?
@@ -36,6 +38,7 @@ struct AgentSettings: ProgramSettings {
         try layers.require(\.configuration.directory)
         self = try layers.read()
         configuration.gpsd = gpsd == Self.noGPSD ? nil : gpsd
+        deviceKey?.apply(to: &configuration)
         if needsCollector { try applyCollector(layers) }
         var missing: String?
         let given = try token(layers, missing: &missing)

@@ -46,10 +46,12 @@ struct AgentControl: Sendable {
             case .fetchDoNotDisturb: return try .json(try await sampler.fetchDeviceDNDStatus())
             case .pushToken(let control): return try await setPushToken(control)
             case .consent(let control): try await setConsent(control.consent)
+            case .passcode(let control): try await enter(control)
+            case .giveUpSealed: try await sampler.giveUpSealed()
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
             case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
-            case nil: return Self.unknown
+            case .logKeys, nil: return Self.unknown
             }
             return .done
         } catch {
@@ -106,6 +108,11 @@ struct AgentControl: Sendable {
         }
         try await sampler.setPushToken(token, deliveredWithin: .seconds(control.waitSeconds))
         return .delivered(0)
+    }
+
+    private func enter(_ control: WireControlPasscode) async throws(DataSamplerError) {
+        guard !control.replacement.isEmpty else { return try await sampler.enterPasscode(control.passcode) }
+        try await sampler.changePasscode(from: control.passcode, to: control.replacement)
     }
 
     private func setConsent(_ consent: WireConsent) async throws(DataSamplerError) {

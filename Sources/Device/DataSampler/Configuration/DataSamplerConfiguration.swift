@@ -141,8 +141,13 @@ public struct DataSamplerConfiguration: Sendable {
     /// the digest recorded when this release first started here.
     public var expectedBinaryDigest: String?
 
-    /// Where the device key comes from, which protects the keys for ``DataSampler/encrypt(_:)``. Only a start reads it.
-    /// Default: a key file in the data directory.
+    /// Whether what is kept in the data directory is encrypted, such as credential, profile and push token. A start
+    /// converts what is there, in both directions. Without the keys a start samples all the same: records wait in
+    /// memory, and nothing is sent, until ``DataSampler/enterPasscode(_:)`` or until the key is there again. Only a start
+    /// reads it. Default: `nil`, new data directories are encrypted and others stay as they are.
+    public var encryptsAtRest: Bool?
+    /// Where the device key comes from, which protects the keys of the data directory and those for
+    /// ``DataSampler/encrypt(_:)``. Only a start reads it. Default: a key file in the data directory.
     public var deviceKey = DeviceKeySource.file(path: nil)
 
     /// Erases the program's own data when a wipe begins, whoever asked for it (ws1). The data sampler has stopped

@@ -2,7 +2,7 @@ import Encryption
 import FoundationEssentials
 import Logging
 
-/// Where the device key comes from, which protects the keys for ``DataSampler/encrypt(_:)``. New cases may be added.
+/// Where the device key comes from, which protects the keys of a data directory. New cases may be added.
 ///
 /// The keys move to another source at the first use after a change of the configuration. Data stays as it is.
 public enum DeviceKeySource: Sendable {

@@ -23,7 +23,10 @@ struct EnrollingFile: Sendable {
 
     private let file: DurableFile
 
-    init(directory: String) { file = DurableFile(directory: directory, name: Self.name, code: .identity) }
+    /// - Parameter seal: as of `DurableFile`.
+    init(directory: String, seal: StateSeal? = nil) {
+        file = DurableFile(directory: directory, name: Self.name, seal: seal, code: .identity)
+    }
 
     /// The request's id: that of an earlier attempt, or a new one. On synced disk when this returns.
     func requestID(

@@ -17,6 +17,7 @@ extension SamplerCore {
 
     /// A wipe: what is sealed cannot be read from then on, whatever becomes of its files. Harmless twice.
     func destroyKeys() throws(DataSamplerError) {
+        try seal.openWhatSurvives()
         do throws(EncryptionError) {
             for key in try keys.destroy() {
                 logger.warning(
