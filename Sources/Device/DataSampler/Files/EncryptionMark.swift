@@ -8,13 +8,15 @@ struct EncryptionMark: KeptState, Equatable {
 
     var isOn: Bool
 
-    /// Whether a directory is to be encrypted. Without a setting, new directories are, and others stay as they are.
+    /// Whether a directory is to be encrypted. Without a setting, a new directory with a key file is, and others stay as
+    /// they are: a program that only encrypts its own data with a passcode must not wait for it.
     static func isWanted(_ configuration: DataSamplerConfiguration, keys: KeyRing) -> Bool {
         if let given = configuration.encryptsAtRest { return given }
         let directory = configuration.directory
         if let mark = (try? file(in: directory).load()) ?? nil { return mark.isOn }
         // The mark is damaged or gone.
         if keys.holdsKey(of: .state) { return true }
+        guard case .file = configuration.deviceKey else { return false }
         let used = [IdentityFile.name, LastCollector.fileName, StoredProfile.fileName]
         return !used.contains { Paths.exists("\(directory)/\($0)") }
     }
