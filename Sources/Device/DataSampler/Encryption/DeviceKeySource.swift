@@ -42,7 +42,7 @@ public enum DeviceKeySource: Sendable {
     ///
     /// - Parameter now: seconds since 1970.
     func keyRing(in directory: String, now: @escaping @Sendable () -> Int64, logger: Logger) -> KeyRing {
-        let usual = KeyFileProvider(path: "\(directory)/\(KeyFileProvider.defaultName)")
+        let usual = Self.usualFile(directory)
         let (provider, former): ((any DeviceKeyProvider)?, [any DeviceKeyProvider]) =
             switch self {
             case .file(let path?) where path != usual.path: (KeyFileProvider(path: path), [usual])
@@ -52,5 +52,22 @@ public enum DeviceKeySource: Sendable {
             case .passcode: (nil, [usual])
             }
         return KeyRing(directory: directory, provider: provider, former: former, now: now, logger: logger)
+    }
+
+    /// Keys for who reads beside the program that has the directory. They never move to another device key, because that
+    /// program has them in memory.
+    func keyRing(reading directory: String, now: @escaping @Sendable () -> Int64, logger: Logger) -> KeyRing {
+        let provider: (any DeviceKeyProvider)? =
+            switch self {
+            case .file(let path): path.map { KeyFileProvider(path: $0) } ?? Self.usualFile(directory)
+            case .systemdCredential(let name): SystemdCredentialProvider(name: name)
+            case .host(let key): HostKeyProvider(key)
+            case .passcode: nil
+            }
+        return KeyRing(directory: directory, provider: provider, now: now, logger: logger)
+    }
+
+    private static func usualFile(_ directory: String) -> KeyFileProvider {
+        KeyFileProvider(path: "\(directory)/\(KeyFileProvider.defaultName)")
     }
 }

@@ -45,6 +45,8 @@ final class StateSeal: Sendable {
         surviving + [PushTokenStore.fileName, AnalyticsLedger.fileName, GeofenceStates.fileName]
 
     let keys: KeyRing
+    /// Opens for a reader what `keys` cannot open.
+    private let former: KeyRing?
     let directory: String
     /// Called at each step; does nothing outside of tests.
     let reached: @Sendable (Step) -> Void
@@ -53,11 +55,13 @@ final class StateSeal: Sendable {
     private let state = Mutex(State())
 
     private init(
-        _ mode: Mode, directory: String, keys: KeyRing, logger: Logger, reached: @escaping @Sendable (Step) -> Void
+        _ mode: Mode, directory: String, keys: KeyRing, former: KeyRing? = nil, logger: Logger,
+        reached: @escaping @Sendable (Step) -> Void
     ) {
         self.mode = mode
         self.directory = directory
         self.keys = keys
+        self.former = former
         self.logger = logger
         self.reached = reached
     }
@@ -73,9 +77,14 @@ final class StateSeal: Sendable {
     /// For who reads a file beside the program that has the directory. It keeps the form of what it writes.
     static func keepingForm(_ source: DeviceKeySource, in directory: String) -> StateSeal {
         let logger = Logger(label: "ws1.state") { _ in SwiftLogNoOpLogHandler() }
-        let keys = source.keyRing(
-            in: directory, now: { SystemRecordClock().now().wallTime / 1_000_000 }, logger: logger)
-        return StateSeal(.keepsForm, directory: directory, keys: keys, logger: logger, reached: { _ in })
+        func keys(_ source: DeviceKeySource) -> KeyRing {
+            source.keyRing(
+                reading: directory, now: { SystemRecordClock().now().wallTime / 1_000_000 }, logger: logger)
+        }
+        // Another source in the configuration takes over only at the next start.
+        return StateSeal(
+            .keepsForm, directory: directory, keys: keys(source), former: keys(.file(path: nil)), logger: logger,
+            reached: { _ in })
     }
 
     /// Likewise with the key file that is usual.
@@ -131,7 +140,11 @@ final class StateSeal: Sendable {
         guard keys.isBegun else {
             throw EncryptionError(.keyGone, "key \(id) is gone: there is no file of keys. Restore it from a copy")
         }
-        let key = try keys.key(id, for: .state)
+        let key: DataKey
+        do throws(EncryptionError) { key = try keys.key(id, for: .state) } catch {
+            guard let former, error.isTemporary, let found = try? former.key(id, for: .state) else { throw error }
+            key = found
+        }
         state.withLock { $0.known[id] = key }
         return key
     }
