@@ -24,7 +24,8 @@ package struct OfflineSampler: Sendable {
     /// Returns the event's number once it is on synced disk.
     ///
     /// - Parameter application: bundle id of the program whose event it is, up to 200 bytes; `nil` for the agent.
-    /// - Throws: `keyUnavailable` if the directory is encrypted and the keys are not at hand; `wipePending` or `unenrolled` if an agent began or completed that, and other errors of recording.
+    /// - Throws: `keyUnavailable` if the directory is encrypted and the keys are not at hand; `wipePending` or
+    ///   `unenrolled` if an agent began or completed that, and other errors of recording.
     package func record(
         _ event: AnalyticsEvent, of application: String? = nil
     ) async throws(DataSamplerError) -> UInt64 {

@@ -43,9 +43,9 @@ struct GiveUpSealedCommand: AsyncParsableCommand {
         abstract: "Gives up what is encrypted here because its passcode or device key is lost.",
         discussion: """
             Needs a running agent that is locked. Encrypted records count as unreadable, on the device and at the \
-            collector. Credential, profile and keys are removed, so the device needs an enrollment token and enrolls as \
-            a new one. Try a copy of the device key first: this cannot be undone. While the keys are at hand nothing is \
-            done.
+            collector. Credential, profile and keys are removed, so the device needs an enrollment token and enrolls \
+            as a new one. Try a copy of the device key first: this cannot be undone. While the keys are at hand \
+            nothing is done.
             """)
 
     @OptionGroup var confirmation: ConfirmationOptions

@@ -143,9 +143,9 @@ public struct DataSamplerConfiguration: Sendable {
 
     /// Whether what is kept in the data directory is encrypted, such as credential, profile and push token. A start
     /// converts what is there, in both directions. Without the keys a start samples all the same: records wait in
-    /// memory, and nothing is sent, until ``DataSampler/enterPasscode(_:)`` or until the key is there again. Only a start
-    /// reads it. Default: `nil`, a new data directory whose ``deviceKey`` is a key file is encrypted, and others stay as
-    /// they are.
+    /// memory, and nothing is sent, until ``DataSampler/enterPasscode(_:)`` or until the key is there again. Only a
+    /// start reads it. Default: `nil`, a new data directory whose ``deviceKey`` is a key file is encrypted, and others
+    /// stay as they are.
     public var encryptsAtRest: Bool?
     /// Where the device key comes from, which protects the keys of the data directory and those for
     /// ``DataSampler/encrypt(_:)``. Only a start reads it. Default: a key file in the data directory.

@@ -16,8 +16,8 @@ package struct DiagnosisScrubber: Sendable {
     private let scrubber: TextScrubber
 
     /// - Parameter configuration: as the agent runs with; its tokens and scrub rules count too.
-    /// - Throws: `storage`, `identity` if a file cannot be read; `keyUnavailable` if one is sealed and its key is not at
-    ///   hand; `invalidConfiguration` if a rule cannot be applied.
+    /// - Throws: `storage`, `identity` if a file cannot be read; `keyUnavailable` if one is sealed and its key is
+    ///   not at hand; `invalidConfiguration` if a rule cannot be applied.
     package init(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) {
         var rules = configuration.logScrubbing
         rules.values += [configuration.enrollmentToken].compactMap { $0 }

@@ -54,8 +54,8 @@ public enum DeviceKeySource: Sendable {
         return KeyRing(directory: directory, provider: provider, former: former, now: now, logger: logger)
     }
 
-    /// Keys for who reads beside the program that has the directory. They never move to another device key, because that
-    /// program has them in memory.
+    /// Keys for who reads beside the program that has the directory. They never move to another device key, because
+    /// that program has them in memory.
     func keyRing(reading directory: String, now: @escaping @Sendable () -> Int64, logger: Logger) -> KeyRing {
         let provider: (any DeviceKeyProvider)? =
             switch self {

@@ -8,8 +8,8 @@ struct EncryptionMark: KeptState, Equatable {
 
     var isOn: Bool
 
-    /// Whether a directory is to be encrypted. Without a setting, a new directory with a key file is, and others stay as
-    /// they are: a program that only encrypts its own data with a passcode must not wait for it.
+    /// Whether a directory is to be encrypted. Without a setting, a new directory with a key file is, and others stay
+    /// as they are: a program that only encrypts its own data with a passcode must not wait for it.
     static func isWanted(_ configuration: DataSamplerConfiguration, keys: KeyRing) -> Bool {
         if let given = configuration.encryptsAtRest { return given }
         let directory = configuration.directory

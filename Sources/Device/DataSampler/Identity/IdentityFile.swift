@@ -55,7 +55,8 @@ struct IdentityFile: Sendable {
         case damaged(String)
     }
 
-    /// - Throws: `identity` if the file is unreadable or of a newer version, `keyUnavailable` if its key is not at hand.
+    /// - Throws: `identity` if the file is unreadable or of a newer version, `keyUnavailable` if its key is not at
+    ///   hand.
     func read() throws(DataSamplerError) -> Reading {
         do throws(DataSamplerError) {
             guard let bytes = try state.file.read() else { return .none }

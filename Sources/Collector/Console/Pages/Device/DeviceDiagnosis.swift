@@ -92,7 +92,7 @@ struct DeviceDiagnosis {
         if beacon["encryption"]["locked"].isTrue {
             let provider = beacon["encryption"]["provider"].text.map { " (\($0))" } ?? ""
             lines.append(
-                "Its data is locked: the passcode or the device key\(provider) is not at hand, so nothing stored is sent.")
+                "Its data is locked: the passcode or the device key\(provider) is not at hand, so nothing is sent.")
         }
         switch beacon["consent"].text {
         case "pending": lines.append("The person has not decided about consent yet: events and samples wait.")
