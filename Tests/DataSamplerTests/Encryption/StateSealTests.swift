@@ -175,6 +175,17 @@ import Testing
         #expect(try !seal.convertIfDue(others: []), "nothing is left to do")
     }
 
+    @Test func `A wipe of a locked directory removes what nobody can open any more`() throws {
+        let directory = try TemporaryDirectory()
+        try plant(directory.path)
+        try seal(directory.path).begin(others: [])
+        try FileManager.default.removeItem(atPath: directory.file("device.key"))
+        let locked = seal(directory.path)
+        try locked.begin(others: [])
+        try locked.openWhatSurvives()
+        #expect(!FileManager.default.fileExists(atPath: directory.file(IdentityFile.name)))
+    }
+
     private func failure(_ body: () throws(DataSamplerError) -> Void) -> DataSamplerError.Code? {
         do throws(DataSamplerError) { try body() } catch { return error.code }
         return nil

@@ -102,7 +102,7 @@ final class StateSeal: Sendable {
     /// - Parameter isSealed: whether the file is sealed now.
     func form(of bytes: Data, label: String, isSealed: Bool) throws(DataSamplerError) -> Data {
         // What could not be read must not be replaced.
-        if let obstacle { throw DataSamplerError(obstacle) }
+        if let obstacle { throw DataSamplerError(.keyUnavailable, obstacle.message, cause: obstacle) }
         switch mode {
         case .opens: return bytes
         case .keepsForm where !isSealed: return bytes
@@ -200,12 +200,15 @@ final class StateSeal: Sendable {
         }
     }
 
-    /// Writes the files plain that survive a wipe, before it destroys the keys. One whose key is not at hand stays as
-    /// it is, and is lost with the keys.
+    /// Writes the files plain that survive a wipe, before it destroys the keys. One whose key is not at hand is
+    /// removed: it is lost with the keys.
     func openWhatSurvives() throws(DataSamplerError) {
         for name in Self.surviving {
             do throws(DataSamplerError) { try file(name).convertToPlain() } catch {
-                guard [.keyUnavailable, .storageDamaged, .wipePending].contains(error.code) else { throw error }
+                // A damaged one is dealt with when it is read.
+                if error.code == .storageDamaged { continue }
+                guard [.keyUnavailable, .wipePending].contains(error.code) else { throw error }
+                try file(name).remove()
                 logger.error(
                     "a file is lost with its key", metadata: ["file": "\(name)", "reason": "\(error.message)"])
             }
