@@ -39,7 +39,8 @@ struct WipeTests {
                 "/profiles/default", .PUT,
                 body: #"{"analytics": {"enabled": true}, "customPayload": "\#(payload)", "#
                     + #""logging": {"enabled": true, "scrubValues": ["\#(scrubbed)"]}}"#)
-            try deployment.startAgent()
+            // The test looks into the files.
+            try deployment.startAgent(["--device-key", "none"])
             try await deployment.waitUntilAgentAnswers()
             try await deployment.until("the agent has the profile on disk", while: deployment.agent) {
                 try Self.files(in: deployment.agentData, with: payload) == ["profile.json"]
