@@ -121,6 +121,8 @@ let package = Package(
         // Device and collector.
         target("TelemetryBasics", in: .shared, []),
         target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
+        // A device signs its wipe certificates, a collector verifies them.
+        target("WipeCertificates", in: .shared, ["WireModel", crypto]),
         target("Gzip", in: .shared, ["CZlib"]),
         target("SQLite", in: .shared, ["TelemetryBasics", "CSQLite"]),
         target(
@@ -157,7 +159,7 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Transmitter", "Privacy", "Encryption",
+                "Transmitter", "Privacy", "Encryption", "WipeCertificates",
                 "HTTPConnection",
                 "HTTPTransport", crypto,
                 lifecycle, logging, metrics,
@@ -171,7 +173,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "ControlSocket", "WireModel", "Gzip",
+                "ControlSocket", "WireModel", "WipeCertificates", "Gzip",
                 "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -205,8 +207,8 @@ let package = Package(
         target(
             "Registry", in: .collector,
             [
-                "CollectorTunables", "TelemetryBasics", "WireModel", "CollectorAPI", "SQLite", "RecordStore", crypto,
-                logging,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "WipeCertificates", "CollectorAPI", "SQLite",
+                "RecordStore", crypto, logging,
             ]),
         target(
             "LogArchive", in: .collector,
@@ -239,8 +241,8 @@ let package = Package(
         target(
             "Collector", in: .collector,
             [
-                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog",
-                "RecordViews",
+                "CollectorTunables", "TelemetryBasics", "WireModel", "WipeCertificates", "JSON", "Console",
+                "CollectorAPI", "MetricCatalog", "RecordViews",
                 "RecordStore", "Registry", "LogArchive", "Gzip",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
@@ -287,7 +289,7 @@ let package = Package(
                 "CollectorAPI",
                 "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
                 "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL", "ClickHouse",
-                "WireModel",
+                "WireModel", "WipeCertificates",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
                 argumentParser,
@@ -358,6 +360,7 @@ let package = Package(
             swiftSettings: settings),
         tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
+        tests("WipeCertificates", ["TestKit", "WireModel"]),
         tests("Gzip", ["TestKit"]),
         tests("SQLite", ["TestKit"]),
         tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),
@@ -387,8 +390,9 @@ let package = Package(
         tests(
             "DataSampler",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy",
-                "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter",
+                "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
+                "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
+                "LogStore", "Transmitter",
                 "RecordStore", swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
@@ -430,7 +434,7 @@ let package = Package(
             "Registry",
             [
                 "CollectorAPI", "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit",
-                "RegistryTestKit", "WireModel", "SQLite", "RecordStore",
+                "RegistryTestKit", "WireModel", "WipeCertificates", "SQLite", "RecordStore",
                 "LogArchive",
             ]),
         tests(

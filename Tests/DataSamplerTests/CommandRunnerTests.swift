@@ -31,6 +31,9 @@ import WireModel
             wipes.add(1, ordering: .relaxed)
             pending.withLock { $0 = command }
         }
+        func wipeEvidence(command: Data) async -> WipeEvidence? {
+            pending.withLock { $0 == command ? WipeEvidence(certificate: "a certificate") : nil }
+        }
         func wipeUnderWay() async -> Data? { pending.withLock { $0 } }
         func wipeWasReported() async throws(DataSamplerError) { pending.withLock { $0 = nil } }
         func askForNews() async { questions.add(1, ordering: .relaxed) }

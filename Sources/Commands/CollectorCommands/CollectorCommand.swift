@@ -24,7 +24,8 @@ package struct CollectorCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
             OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self, MoveCommand.self,
-            VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
+            VerifyCommand.self, VerifyWipeCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self,
+            BackupCommand.self,
             RestoreCommand.self, VerifyBackupCommand.self, BackupIdentityCommand.self, ExportCommand.self,
             RebuildCommand.self,
         ])

@@ -255,6 +255,7 @@ public final class DataSampler: Service {
                 }
             },
             leave: { (deadline) async throws(DataSamplerError) in try await leaving.begin(by: deadline) },
+            countLogSegments: { await logs.segmentCount() },
             eraseParts: { (endsEnrollment) async throws(DataSamplerError) in
                 messages.erase()
                 await uploader.cancelAll()

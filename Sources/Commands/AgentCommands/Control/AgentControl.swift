@@ -36,7 +36,7 @@ struct AgentControl: Sendable {
             case .queue(let control): return try await answer(control)
             case .profile: return try .json(try await sampler.profile())
             case .reload: try await sampler.reloadProfile()
-            case .wipe(let control): try await sampler.wipe(reason: control.reason)
+            case .wipe(let control): return try .json(try await sampler.wipeCertified(reason: control.reason))
             case .resetCredentials: try await sampler.resetCredentials()
             case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
             case .unenrollWithWipe(let control):

@@ -31,6 +31,8 @@ struct IdentityFile: Sendable {
         var formerCertificate = ""
         var spare: String?
         var spareCertificate = ""
+        /// The private key that signs wipe certificates.
+        var wipeKey: Data?
         /// Set only after unenrolling; empty if there was no token.
         var leftWithToken: String?
     }
@@ -93,6 +95,7 @@ struct IdentityFile: Sendable {
         enrolled.spareCredential = form.spare
         enrolled.spareCertificate = form.spareCertificate
         enrolled.credentialSince = form.credentialSince
+        enrolled.wipeKey = form.wipeKey
         return .content(.enrolled(enrolled, machineHash: form.machine))
     }
 
@@ -122,6 +125,7 @@ struct IdentityFile: Sendable {
             form.formerCertificate = enrollment.formerCertificate
             form.spare = enrollment.spareCredential
             form.spareCertificate = enrollment.spareCertificate
+            form.wipeKey = enrollment.wipeKey
         case .unenrolled(let device, let tokenDigest):
             form = Form(device: "\(device)")
             form.leftWithToken = tokenDigest ?? ""

@@ -3,6 +3,7 @@ import FoundationEssentials
 import RecordQueue
 import Synchronization
 import Transmitter
+import WipeCertificates
 import WireModel
 
 /// The transmitter's `EnrollmentStore`, based on the identity file. Safe from any thread.
@@ -175,11 +176,15 @@ final class IdentityStore: EnrollmentStore {
             request.previousCredential = former.credential
         case .returning(let device): request.deviceID = device.data
         }
-        request.requestID = try access.withLock { _ in
-            try enrolling.requestID(token: configuredToken, machineHash: machineHash, role: role)
+        let pending = try access.withLock { _ in
+            try enrolling.request(token: configuredToken, machineHash: machineHash, role: role)
         }
+        request.requestID = pending.id
+        request.wipeSigningKey = pending.wipeKey.publicKey
         return request
     }
+
+    func wipeKey() throws -> Data? { try access.withLock { _ in try enrolling.wipeKey()?.rawRepresentation } }
 
     func signingRequest() throws -> Data? { try signing?.read() }
 

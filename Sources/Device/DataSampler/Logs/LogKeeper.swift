@@ -72,6 +72,12 @@ final class LogKeeper: Sendable {
         }
     }
 
+    /// Log segments on disk, of all programs that write into the store.
+    func segmentCount() async -> Int {
+        let store = store
+        return (try? await BlockingWork.run { () throws(LogStoreError) in store.status.segments }) ?? 0
+    }
+
     func erase() async throws(DataSamplerError) {
         let store = store
         do throws(LogStoreError) { try await BlockingWork.run { () throws(LogStoreError) in try store.erase() } } catch
