@@ -151,7 +151,7 @@ import WireModel
         try await wipes.begin(command: Self.commandID, reason: "test")
         var note = try #require(await wipes.pending)
         note.inventory = WipeInventory(
-            keys: core.keys.beginDestroying(), epochs: [epoch], records: 2, logSegments: 4)
+            keys: core.keys.inventory(), epochs: [epoch], records: 2, logSegments: 4)
         if kill.rawValue >= Kill.keysDestroyed.rawValue { try core.destroyKeys() }
         if kill.rawValue >= Kill.epochEnded.rawValue { try await core.queue.endEpoch(.wiped) }
         if kill.rawValue >= Kill.stateErased.rawValue { try core.eraseKeptState() }

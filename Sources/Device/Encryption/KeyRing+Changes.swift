@@ -109,13 +109,12 @@ extension KeyRing {
         }
     }
 
-    /// The keys as they are, for somebody who notes them before ``destroy()``. Needs no device key. From then on
-    /// nothing is sealed or opened, and no key is made, until ``renew()``.
+    /// The keys as they are, for somebody who notes them before ``destroy()``. Needs no device key. A key that is made
+    /// afterwards is among those that `destroy` returns.
     ///
     /// - Returns: `nil` if there are none.
-    package func beginDestroying() -> Inventory? {
-        state.withLock { state in
-            state = .destroyed
+    package func inventory() -> Inventory? {
+        state.withLock { _ in
             do throws(EncryptionError) {
                 guard let content = try file.read() else { return nil }
                 return Inventory(

@@ -26,6 +26,11 @@ struct WipeInventory: Codable, Equatable, Sendable {
             provider: known.provider ?? found.provider, device: known.device ?? found.device, keys: known.keys + new)
     }
 
+    mutating func add(keys destroyed: [KeyRing.DestroyedKey]) {
+        guard !destroyed.isEmpty else { return }
+        add(KeyRing.Inventory(provider: nil, device: nil, keys: destroyed))
+    }
+
     /// - Parameter isKeyFileLeft: the device key is in a key file that could not be destroyed.
     func method(isKeyFileLeft: Bool) -> WipeCertificate.Method {
         guard let keys else { return .noKeys }

@@ -150,7 +150,9 @@ actor WipeKeeper {
         try await waitForHost(note)
         try await takeInventory(of: note)
         // First, so that what a kill leaves of the files says nothing.
-        try core.destroyKeys()
+        let destroyed = try core.destroyKeys()
+        // One that was made since the list is only in memory until the end is stored.
+        if self.note?.isSame(as: note) == true { self.note?.inventory?.add(keys: destroyed) }
         do throws(QueueError) {
             if "\(core.queue.epoch)" == note.epoch {
                 try await core.queue.endEpoch(.wiped)
@@ -166,9 +168,9 @@ actor WipeKeeper {
         try conclude(note)
     }
 
-    /// Notes what is about to be destroyed. Until the wipe has ended, nothing is sealed from then on.
+    /// Notes what is about to be destroyed.
     private func takeInventory(of note: WipeNote) async throws(DataSamplerError) {
-        let keys = core.keys.beginDestroying()
+        let keys = core.keys.inventory()
         var inventory: WipeInventory
         if let known = note.inventory {
             inventory = known
