@@ -3,8 +3,8 @@ import Foundation
 import JSON
 import WireModel
 
-/// Makes an enrollment token and the one line that brings a device to this collector, for each way to install the agent.
-/// Shows the devices that come.
+/// Makes an enrollment token. Shows, for each way to install the agent, the one line that brings a device to this
+/// collector, and the devices that come.
 struct AddDevicePage: ConsolePage {
     let path = "/add-device"
     let role = PersonRole.administrator
