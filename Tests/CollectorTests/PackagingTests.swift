@@ -29,12 +29,12 @@ struct PackagingTests {
         // The certificate of the example is nowhere.
         let settings = try Settings(SettingLayers(flags: [:], environment: [:], file: (all.values, "collector.yaml")))
         #expect(settings.tls?.clientCA != nil)
-        let plain = try Settings(SettingLayers(flags: ["data": "/d"], environment: [:]))
+        let plain = try Settings(SettingLayers(flags: [:], environment: [:]))
         #expect(
             settings.changes(from: plain).map(\.name).allSatisfy { name in
                 // These have no default to show.
                 let unset = [
-                    "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
+                    "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
                     "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "assets", "log-organization-bytes",
                     "record-organization-bytes-per-day",

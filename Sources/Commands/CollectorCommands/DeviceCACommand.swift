@@ -11,7 +11,7 @@ struct DeviceCACommand: AsyncParsableCommand {
         abstract: "The authority that issues devices' client certificates.",
         discussion: """
             Example:
-              ws1collector device-ca create --data /var/lib/ws1collector
+              ws1collector device-ca create
             """,
         subcommands: [Create.self])
 
@@ -25,7 +25,7 @@ struct DeviceCACommand: AsyncParsableCommand {
                 accepts only those that it issued itself.
 
                 Example:
-                  ws1collector device-ca create --data /var/lib/ws1collector
+                  ws1collector device-ca create
                 """)
 
         @OptionGroup var data: DataOptions

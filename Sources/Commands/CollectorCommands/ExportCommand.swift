@@ -19,8 +19,8 @@ struct ExportCommand: AsyncParsableCommand {
             damaged, the command writes all others and exits 1.
 
             Examples:
-              ws1collector export --data /var/lib/ws1collector --stream event --since 2026-03-01 --output events.ndjson
-              ws1collector export --data /var/lib/ws1collector --kind sample-system --device \
+              ws1collector export --stream event --since 2026-03-01 --output events.ndjson
+              ws1collector export --kind sample-system --device \
             7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 | gzip > host.gz
             """)
 

@@ -14,11 +14,11 @@ struct TokenCommand: AsyncParsableCommand {
         abstract: "Create, list and revoke access tokens and enrollment tokens; works while a collector runs.",
         discussion: """
             Examples:
-              ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
-              ws1collector token create --enrollment --expires-days 7 --uses 200 --data /var/lib/ws1collector
-              ws1collector token create --enrollment --unlimited --name image --data /var/lib/ws1collector
-              ws1collector token list --json --data /var/lib/ws1collector
-              ws1collector token revoke 0f3c2a6b9d1e4f58 --data /var/lib/ws1collector
+              ws1collector token create --role viewer --name dashboard
+              ws1collector token create --enrollment --expires-days 7 --uses 200
+              ws1collector token create --enrollment --unlimited --name image
+              ws1collector token list --json
+              ws1collector token revoke 0f3c2a6b9d1e4f58
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 

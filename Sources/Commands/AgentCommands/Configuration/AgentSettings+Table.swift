@@ -9,7 +9,7 @@ extension AgentSettings {
     static let table: [Setting<AgentSettings>] = [
         Setting(
             "data", \.configuration.directory, .text, "The data directory: queue, identity, logs, control socket",
-            value: "dir", example: "/var/lib/ws1agent"),
+            value: "dir"),
         Setting(
             "config", \.configurationFile, .text,
             "A JSON5 file of settings; its keys are the flags' names in camel case",

@@ -8,7 +8,8 @@ import WireModel
 
 /// The agent's settings, each checked. An error names the flag, variable or key that gave the value.
 struct AgentSettings: ProgramSettings {
-    var configuration = DataSamplerConfiguration(directory: "", collectorURL: "", traceLevel: .information)
+    var configuration = DataSamplerConfiguration(
+        directory: StandardDirectory.agent, collectorURL: "", traceLevel: .information)
     var configurationFile: String?
     var enrollment: String?
     var enrollmentToken: String?
@@ -33,7 +34,6 @@ struct AgentSettings: ProgramSettings {
 
     /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
-        try layers.require(\.configuration.directory)
         self = try layers.read()
         configuration.gpsd = gpsd == Self.noGPSD ? nil : gpsd
         if needsCollector { try applyCollector(layers) }

@@ -41,10 +41,7 @@ extension SettingFlags {
     func dataSettings() throws(CommandError) -> Settings {
         let layers = try SettingLayers<Settings>(flags: given)
         let settings = try layers.read()
-        switch settings.store {
-        case .directory: try layers.require(\.data)
-        case .cluster: try settings.cluster.check(layers)
-        }
+        if settings.store == .cluster { try settings.cluster.check(layers) }
         return settings
     }
 

@@ -15,7 +15,7 @@ struct Settings: ProgramSettings, Equatable {
         case off, optional, required
     }
 
-    var data = ""
+    var data = StandardDirectory.collector
     var store = StoreKind.directory
     var cluster = ClusterSettings()
     var configurationFile: String?
@@ -60,7 +60,7 @@ struct Settings: ProgramSettings, Equatable {
                 Directory for everything the collector keeps, in a cluster only its own tokens and keys; created if \
                 missing
                 """,
-                value: "dir", example: "/var/lib/ws1collector"),
+                value: "dir"),
             Setting(
                 "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
                 in: [.flag, .variable]),
@@ -204,7 +204,6 @@ struct Settings: ProgramSettings, Equatable {
 
     /// Reads the settings and checks them together, as `serve` needs them.
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
-        try layers.require(\.data)
         self = try layers.read()
         proxies = ProxyEnvironment(layers.environment)
         if store == .cluster { try cluster.check(layers) }

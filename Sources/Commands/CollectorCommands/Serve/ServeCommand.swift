@@ -22,8 +22,8 @@ struct ServeCommand: ServiceCommand {
             command that creates the next one.
 
             Examples:
-              ws1collector serve --data /var/lib/ws1collector
-              ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem \
+              ws1collector serve
+              ws1collector serve --listen 0.0.0.0:8420 --tls-certificate cert.pem \
             --tls-key key.pem
               ws1collector serve --store cluster --config /etc/ws1collector.yaml
             """)

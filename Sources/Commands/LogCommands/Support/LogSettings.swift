@@ -5,7 +5,7 @@ import FoundationEssentials
 
 /// Where the logs of a command are: in a store on this machine, or at a collector.
 struct LogSettings: ProgramSettings {
-    var data: String?
+    var data = StandardDirectory.agent
     var collector: String?
     var device: String?
     var organization: String?
@@ -82,6 +82,7 @@ enum LogPlace: Equatable {
     }
 
     /// Flags beat the environment. The environment of an agent names both a store and a collector: then the store wins.
+    /// Where nothing names either, the logs of this machine's agent are meant.
     /// - Parameters:
     ///   - data: `--data`.
     ///   - remote: the given flags that make sense only for a collector.
@@ -91,17 +92,10 @@ enum LogPlace: Equatable {
             throw CommandError(
                 .usage, "--data means logs of this machine, \(flag) logs at a collector: give one of them")
         }
-        if data != nil || remote.isEmpty && isSet("WS1_DATA") {
+        if remote.isEmpty, data != nil || isSet("WS1_DATA") || !isSet("WS1_COLLECTOR") {
             self = .store
-        } else if !remote.isEmpty || isSet("WS1_COLLECTOR") {
-            self = .collector
         } else {
-            throw CommandError(
-                .usage,
-                """
-                which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL \
-                and --device ID or --application ID
-                """)
+            self = .collector
         }
     }
 }

@@ -7,12 +7,16 @@ extension StoreOptions {
     /// The directory that the flag or the variable names, without a slash at its end.
     func path() throws(CommandError) -> String {
         let layers = try SettingLayers<LogSettings>(flags: given)
-        try layers.require(\.data)
-        let given = try layers[\.data]?.text() ?? ""
+        let given = try layers[\.data]?.text() ?? StandardDirectory.agent
         let path = given.count > 1 && given.hasSuffix("/") ? String(given.dropLast()) : given
         guard Self.isDirectory(path) else {
-            throw CommandError(
-                .failed, AccessDenial.text(path, errno) ?? "\(path) is not a directory: check --data")
+            let denial = AccessDenial.text(path, errno)
+            let remedy =
+                layers[\.data] == nil
+                ? "no agent has kept logs on this machine. Give --data DIR for another directory, or --collector URL "
+                    + "and --device ID for the logs of a device at its collector"
+                : "check --data"
+            throw CommandError(.failed, denial ?? "\(path) is not a directory: \(remedy)")
         }
         return path
     }
