@@ -38,7 +38,8 @@ struct PackagingTests {
                     "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "assets", "log-organization-bytes",
                     "record-organization-bytes-per-day",
-                    "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-ca", "postgresql",
+                    "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-password-file",
+                    "clickhouse-ca", "postgresql",
                     "postgresql-password-file", "bucket-endpoint", "bucket", "bucket-prefix", "bucket-ca",
                     "bucket-credentials",
                 ]

@@ -70,6 +70,31 @@ struct SettingsTests {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
     }
 
+    @Test func `The password for ClickHouse is the first line of its file`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "clickhouse-\(UUID().uuidString)").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func cluster(_ more: [String: String] = [:]) throws -> Settings {
+            try settings(
+                flags: [
+                    "store": "cluster", "clickhouse-urls": "http://a,http://b", "postgresql": "host=db",
+                    "bucket-endpoint": "http://s3", "bucket": "logs", "clickhouse-password-file": path,
+                ].merging(more) { $1 })
+        }
+        func refusal(_ more: [String: String] = [:]) -> String {
+            let error = #expect(throws: CommandError.self) { try cluster(more) }
+            #expect(error?.code == .usage)
+            return error?.message ?? ""
+        }
+        #expect(refusal().contains("--clickhouse-password-file") && refusal().contains("No such file"))
+        try Data("\nlater".utf8).write(to: URL(filePath: path))
+        #expect(refusal().contains("first line"))
+        try Data("p w\r\nnext".utf8).write(to: URL(filePath: path))
+        #expect(try cluster().cluster.clickHousePassword == "p w")
+        #expect(try cluster().shown("clickhouse-password") == "given")
+        let both = refusal(["clickhouse-password": "s3cret"])
+        #expect(both.contains("--clickhouse-password gives a password too") && !both.contains("s3cret"))
+    }
+
     @Test func `A quorum that the replicas cannot reach is refused`() throws {
         func cluster(_ urls: String, quorum: String) throws -> Settings {
             try settings(

@@ -30,7 +30,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             holds it, and devices trust it beside the authorities of their system. Without --ca the file has the root \
             of the chain in tls-certificate, if that holds it.
 
-            With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
+            With --print-url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
             environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote \
             it: it contains & and #.
 
@@ -40,7 +40,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
             --output image.json --uses 500
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
-            --url
+            --print-url
             """)
 
     @OptionGroup var options: SettingFlags<EnrollmentFlags>
@@ -53,8 +53,8 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
     var output: String?
 
-    @Flag(help: "Print an enrollment URL on standard output instead of writing a file.")
-    var url = false
+    @Flag(name: .customLong("print-url"), help: "Print an enrollment URL on standard output instead of writing a file.")
+    var printURL = false
 
     @Option(
         help: ArgumentHelp(
@@ -77,8 +77,8 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Devices that may enroll with the file.", valueName: "count"))
     var uses = 1
 
-    @Option(help: ArgumentHelp("Days for which devices may enroll with it.", valueName: "days"))
-    var expiresDays = Int(FirstStart.enrollmentTokenSeconds / 86_400)
+    @Option(help: ArgumentHelp("How long devices may enroll with it, such as 12h, 7d or 52w.", valueName: "time"))
+    var expires = SpanArgument(seconds: FirstStart.enrollmentTokenSeconds)
 
     @Option(help: ArgumentHelp("The organization in which the devices enroll.", valueName: "name"))
     var organization = "default"
@@ -91,13 +91,10 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.dataSettings()
-        guard SharedRanges.days.contains(expiresDays) else {
-            throw CommandError(
-                .usage, "--expires-days is \(expiresDays); expected 1 to \(SharedRanges.days.upperBound).")
-        }
+        let seconds = try expires.seconds(of: "--expires", atMostDays: SharedRanges.days.upperBound)
         guard uses >= 1 else { throw CommandError(.usage, "--uses is \(uses); expected 1 or more.") }
-        guard url == (output == nil) else {
-            throw CommandError(.usage, "give either --output FILE or --url.")
+        guard printURL == (output == nil) else {
+            throw CommandError(.usage, "give either --output FILE or --print-url.")
         }
         if let output, FileManager.default.fileExists(atPath: output) {
             throw CommandError(.failed, "\(output) exists. Name another file, or move it away.")
@@ -105,9 +102,8 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         try await settings.withData { try $0.registry.requireCollector() }
         let pins = try pins(settings)
         let authorities = try authorities(settings)
-        let seconds = Int64(expiresDays) * 86_400
         // Not later than the token's own end.
-        let expires = SystemStoreClock().now() + seconds * 1_000_000
+        let end = SystemStoreClock().now() + seconds * 1_000_000
         let made = try await settings.withMetadata { metadata in
             try await metadata.createEnrollmentToken(
                 organization: organization, expiresInSeconds: seconds, maximumUses: uses,
@@ -115,7 +111,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
         let file = EnrollmentFile(
             collector: address, certificatePins: pins, certificateAuthorities: authorities, token: made.token,
-            expires: expires)
+            expires: end)
         do {
             if let output {
                 try OwnerFile(path: output).create(with: try file.text, remedy: "Fix that, and try again.")
@@ -129,7 +125,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
         let summary =
             "\(address), \(pins.isEmpty ? "no pins" : CountText.of(pins.count, "pin")), token \(made.id) for "
-            + "\(CountText.of(uses, "device")) until \(Timestamp.text(expires))"
+            + "\(CountText.of(uses, "device")) until \(Timestamp.text(end))"
         // The URL stands alone on standard output, for a script.
         if let output {
             try Output.line("\(output): \(summary)")

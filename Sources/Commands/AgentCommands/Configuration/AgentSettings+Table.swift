@@ -21,7 +21,7 @@ extension AgentSettings {
             "enrollment", \.enrollment, .text,
             """
             The enrollment file that `ws1collector enrollment-file` made: the collector's address, the pins of its \
-            keys and the enrollment token in one. Or the URL that it printed with --url
+            keys and the enrollment token in one. Or the URL that it printed with --print-url
             """,
             value: "file|url", example: "/etc/ws1agent/enrollment.json", isSecret: true),
         Setting(

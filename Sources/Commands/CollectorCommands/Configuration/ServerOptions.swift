@@ -40,7 +40,7 @@ extension SettingFlags {
     /// The settings, without those checks that are for `serve` alone.
     func dataSettings() throws(CommandError) -> Settings {
         let layers = try SettingLayers<Settings>(flags: given)
-        let settings = try layers.read()
+        var settings = try layers.read()
         if settings.store == .cluster { try settings.cluster.check(layers) }
         return settings
     }

@@ -65,7 +65,7 @@ extension DataSamplerConfiguration {
         _ = try apply(enrollment: enrollmentFile)
     }
 
-    /// Adopts the same from an enrollment URL, which `ws1collector enrollment-file --url` printed.
+    /// Adopts the same from an enrollment URL, which `ws1collector enrollment-file --print-url` printed.
     ///
     /// The URL is a secret: who has it can enroll a device.
     ///
