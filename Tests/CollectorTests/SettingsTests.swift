@@ -70,6 +70,26 @@ struct SettingsTests {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
     }
 
+    @Test func `All mistakes are told at once, each in a line`() throws {
+        let wrong = #expect(throws: CommandError.self) {
+            try settings(
+                flags: ["maximum-connections": "0"], environment: ["WS1_LISTEN": "nowhere"],
+                file: try ConfigurationFile(text: "log-level: loud\n", path: "c.yaml"))
+        }
+        let lines = wrong?.message.split(separator: "\n").map(String.init) ?? []
+        #expect(wrong?.code == .usage && lines.count == 3)
+        for place in ["--maximum-connections", "WS1_LISTEN", "log-level in c.yaml"] {
+            #expect(lines.contains { $0.hasPrefix(place) }, "\(lines)")
+        }
+        let file = #expect(throws: CommandError.self) {
+            try ConfigurationFile(text: "lisen: a\ndata: /d\ncolour: red\nlisten:\n", path: "c.yaml")
+        }
+        let keys = file?.message.split(separator: "\n").map(String.init) ?? []
+        #expect(keys.count == 3)
+        #expect(keys[0].contains("`lisen` in line 1") && keys[1].contains("`colour` in line 3"))
+        #expect(keys[2].contains("`listen` in line 4 has no single value"))
+    }
+
     @Test func `The password for ClickHouse is the first line of its file`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "clickhouse-\(UUID().uuidString)").path()
         defer { try? FileManager.default.removeItem(atPath: path) }
