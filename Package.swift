@@ -398,7 +398,7 @@ let package = Package(
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DataSampler", "LogStore", "RecordStore", "Transmitter",
                 "WireModel", logging,
             ]),
-        tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
+        tests("CommandKit", ["TelemetryBasics", "AgentCommands", "CollectorCommands", argumentParser]),
         tests(
             "AgentCommands",
             [
