@@ -121,6 +121,8 @@ let package = Package(
         // Device and collector.
         target("TelemetryBasics", in: .shared, []),
         target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
+        // A device signs its wipe certificates, a collector verifies them.
+        target("WipeCertificates", in: .shared, ["WireModel", crypto]),
         target("Gzip", in: .shared, ["CZlib"]),
         target("SQLite", in: .shared, ["TelemetryBasics", "CSQLite"]),
         target(
@@ -134,10 +136,12 @@ let package = Package(
         target("SampleModules", in: .device, ["TelemetryBasics", "WireModel", logging]),
         target(
             "RecordQueue", in: .device,
-            ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", "Encryption", swiftProtobuf, logging]),
         target(
             "LogStore", in: .device,
-            ["DeviceTunables", "TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
+            [
+                "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
+            ]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -157,9 +161,9 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Transmitter", "Privacy", "Encryption",
+                "Transmitter", "Privacy", "Encryption", "WipeCertificates",
                 "HTTPConnection",
-                "HTTPTransport", crypto,
+                "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -171,7 +175,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "ControlSocket", "WireModel", "Gzip",
+                "Encryption", "ControlSocket", "WireModel", "WipeCertificates", "Gzip",
                 "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -186,8 +190,8 @@ let package = Package(
         target(
             "LogCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "WireModel", "Gzip", "HTTPConnection",
-                "CollectorAPI", "CollectorClient", crypto, argumentParser,
+                "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "WireModel", "Gzip",
+                "HTTPConnection", "CollectorAPI", "CollectorClient", crypto, argumentParser,
             ]),
         program("ws1log", "LogCommands"),
         program("ws1agent", "AgentCommands"),
@@ -205,8 +209,8 @@ let package = Package(
         target(
             "Registry", in: .collector,
             [
-                "CollectorTunables", "TelemetryBasics", "WireModel", "CollectorAPI", "SQLite", "RecordStore", crypto,
-                logging,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "WipeCertificates", "CollectorAPI", "SQLite",
+                "RecordStore", crypto, logging,
             ]),
         target(
             "LogArchive", in: .collector,
@@ -239,8 +243,8 @@ let package = Package(
         target(
             "Collector", in: .collector,
             [
-                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "Console", "CollectorAPI", "MetricCatalog",
-                "RecordViews",
+                "CollectorTunables", "TelemetryBasics", "WireModel", "WipeCertificates", "JSON", "Console",
+                "CollectorAPI", "MetricCatalog", "RecordViews",
                 "RecordStore", "Registry", "LogArchive", "Gzip",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
@@ -284,10 +288,11 @@ let package = Package(
             "CollectorCommands", in: .commands,
             [
                 "CollectorTunables", "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console",
+                "MQTTClient", "MQTTIntake",
                 "CollectorAPI",
                 "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
                 "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL", "ClickHouse",
-                "WireModel",
+                "WireModel", "WipeCertificates",
                 asyncHTTPClient, nioHTTP1,
                 nioSSL,
                 argumentParser,
@@ -298,8 +303,8 @@ let package = Package(
         target(
             "FleetSimulator", in: .collector,
             [
-                "TelemetryBasics", "WireModel", "CommandKit", "CollectorAPI", "Gzip", argumentParser, asyncHTTPClient,
-                nioCore, nioHTTP1,
+                "TelemetryBasics", "WireModel", "CommandKit", "CollectorAPI", "Gzip", "MQTTClient", "MQTTTransport",
+                argumentParser, asyncHTTPClient, nioCore, nioHTTP1,
             ]),
         program("fleet-simulator", "FleetSimulator"),
 
@@ -358,16 +363,19 @@ let package = Package(
             swiftSettings: settings),
         tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
+        tests("WipeCertificates", ["TestKit", "WireModel"]),
         tests("Gzip", ["TestKit"]),
         tests("SQLite", ["TestKit"]),
         tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),
         tests(
             "RecordQueue",
             [
-                "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf,
-                logging,
+                "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
+                swiftProtobuf, crypto, logging,
             ]),
-        tests("LogStore", ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Gzip", crypto, logging]),
+        tests(
+            "LogStore",
+            ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
         tests(
             "Transmitter",
             [
@@ -387,9 +395,10 @@ let package = Package(
         tests(
             "DataSampler",
             [
-                "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy",
-                "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue", "LogStore", "Transmitter",
-                "RecordStore", swiftProtobuf, logging, metrics,
+                "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
+                "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
+                "LogStore", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore", swiftProtobuf, logging,
+                metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(
@@ -398,7 +407,7 @@ let package = Package(
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DataSampler", "LogStore", "RecordStore", "Transmitter",
                 "WireModel", logging,
             ]),
-        tests("CommandKit", ["AgentCommands", "CollectorCommands", argumentParser]),
+        tests("CommandKit", ["TelemetryBasics", "AgentCommands", "CollectorCommands", argumentParser]),
         tests(
             "AgentCommands",
             [
@@ -411,8 +420,8 @@ let package = Package(
             "LogCommands",
             [
                 "TestKit", "DeviceTestKit",
-                "TelemetryBasics", "CommandKit", "LogStore", "ControlSocket", "CollectorAPI", "CollectorClient",
-                "WireModel", "Gzip", "ws1log", crypto, argumentParser,
+                "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "CollectorAPI",
+                "CollectorClient", "WireModel", "Gzip", "ws1log", crypto, argumentParser, logging,
             ]),
         tests("JSON", ["WireModel"]),
         tests("Console", ["TestKit", "TelemetryBasics", "WireModel", "CollectorAPI", "JSON"]),
@@ -430,7 +439,7 @@ let package = Package(
             "Registry",
             [
                 "CollectorAPI", "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit",
-                "RegistryTestKit", "WireModel", "SQLite", "RecordStore",
+                "RegistryTestKit", "WireModel", "WipeCertificates", "SQLite", "RecordStore",
                 "LogArchive",
             ]),
         tests(
@@ -468,6 +477,7 @@ let package = Package(
                 "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
                 "CommandKit",
                 "CollectorCommands",
+                "MQTTClient",
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
@@ -520,7 +530,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit",
+                "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit", "MosquittoTestKit",
                 "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",

@@ -387,6 +387,35 @@ struct CommandRoutesTests {
         }
     }
 
+    @Test func `What a device sends as the certificate of a wipe is shown, also if it is wrong`() async throws {
+        try await play { scene in
+            let issued = try await scene.issue(#"{"kind": "wipe"}"#, bearer: scene.harness.administrator)
+            let command = try #require(try await scene.given().first)
+            var result = WireCommandResult()
+            (result.commandID, result.state, result.wipeCertificate) = (command.id, .done, "garbage <b>")
+            var chain = ChainBuilder(stream: .status)
+            let part = chain.part(kind: .commandResult, bodies: [result.encoded])
+            _ = try await scene.client.post(WireNames.batchesPath, bearer: scene.device.credential, [part].request)
+            let id = try #require(try issued.json.text("id"))
+            let shown = try #require(
+                try await scene.client.json("\(scene.path)/\(id)", bearer: scene.person).object("wipeCertificate"))
+            #expect(shown["isVerified"] as? Bool == false)
+            #expect(shown.text("finding")?.contains("no wipe certificate") == true)
+            #expect(shown.text("file")?.contains("garbage <b>") == true && shown["method"] == nil)
+        }
+    }
+
+    @Test func `A key that is none is refused when a device enrolls`() async throws {
+        try await play { scene in
+            var request = WireEnrollRequest()
+            request.wipeSigningKey = Data(count: 31)
+            let refused = try await scene.client.send(
+                .post, WireNames.enrollPath, bearer: scene.harness.enrollmentToken,
+                headers: [.contentType: WireNames.protobuf], body: request.encoded)
+            #expect(try refused.status == .badRequest && refused.problem.detail?.contains("31 bytes") == true)
+        }
+    }
+
     @Test func `A device that left gets no commands and is shown so`() async throws {
         try await play { scene in
             #expect(

@@ -112,7 +112,7 @@ struct DeviceExchangeTests {
         let broken = try await send(device.credential)
         #expect(reads.value == 2)
         #expect(broken.status == 408)
-        #expect(try problem(broken).code == "parts-broken")
+        #expect(try problem(broken).code == Problem.Code.partsBroken.rawValue)
     }
 
     @Test func `A device that asks too often is asked to wait`() async throws {
@@ -142,9 +142,7 @@ private struct BrokenBody: AsyncSequence, Sendable {
         mutating func next() async throws -> ByteBuffer? {
             reads.change { $0 += 1 }
             guard reads.value > 1 else { return ByteBuffer(repeating: 0, count: 8192) }
-            var problem = Problem(status: 408, code: .bodyTooSlow, title: "Parts broken", retryable: true)
-            problem.code = "parts-broken"
-            throw problem
+            throw Problem(status: 408, code: .partsBroken, title: "Parts broken", retryable: true)
         }
     }
 

@@ -29,18 +29,20 @@ struct PackagingTests {
         // The certificate of the example is nowhere.
         let settings = try Settings(SettingLayers(flags: [:], environment: [:], file: (all.values, "collector.yaml")))
         #expect(settings.tls?.clientCA != nil)
-        let plain = try Settings(SettingLayers(flags: ["data": "/d"], environment: [:]))
+        let plain = try Settings(SettingLayers(flags: [:], environment: [:]))
         #expect(
             settings.changes(from: plain).map(\.name).allSatisfy { name in
                 // These have no default to show.
                 let unset = [
-                    "data", "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
+                    "tls-certificate", "tls-key", "client-ca", "device-certificates", "device-ca-certificate",
                     "device-ca-key",
                     "maximum-connections-per-address", "notice-webhook", "assets", "log-organization-bytes",
                     "record-organization-bytes-per-day",
-                    "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-ca", "postgresql",
+                    "log-device-bytes", "clickhouse-urls", "clickhouse-password", "clickhouse-password-file",
+                    "clickhouse-ca", "postgresql",
                     "postgresql-password-file", "bucket-endpoint", "bucket", "bucket-prefix", "bucket-ca",
-                    "bucket-credentials",
+                    "bucket-credentials", "mqtt-broker", "mqtt-user", "mqtt-password-file", "mqtt-ca",
+                    "mqtt-certificate", "mqtt-key",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

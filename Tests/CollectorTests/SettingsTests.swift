@@ -70,6 +70,51 @@ struct SettingsTests {
         #expect(OpenFiles.connections(wanted: wanted, limit: limit) == expected)
     }
 
+    @Test func `All mistakes are told at once, each in a line`() throws {
+        let wrong = #expect(throws: CommandError.self) {
+            try settings(
+                flags: ["maximum-connections": "0"], environment: ["WS1_LISTEN": "nowhere"],
+                file: try ConfigurationFile(text: "log-level: loud\n", path: "c.yaml"))
+        }
+        let lines = wrong?.message.split(separator: "\n").map(String.init) ?? []
+        #expect(wrong?.code == .usage && lines.count == 3)
+        for place in ["--maximum-connections", "WS1_LISTEN", "log-level in c.yaml"] {
+            #expect(lines.contains { $0.hasPrefix(place) }, "\(lines)")
+        }
+        let file = #expect(throws: CommandError.self) {
+            try ConfigurationFile(text: "lisen: a\ndata: /d\ncolour: red\nlisten:\n", path: "c.yaml")
+        }
+        let keys = file?.message.split(separator: "\n").map(String.init) ?? []
+        #expect(keys.count == 3)
+        #expect(keys[0].contains("`lisen` in line 1") && keys[1].contains("`colour` in line 3"))
+        #expect(keys[2].contains("`listen` in line 4 has no single value"))
+    }
+
+    @Test func `The password for ClickHouse is the first line of its file`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "clickhouse-\(UUID().uuidString)").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func cluster(_ more: [String: String] = [:]) throws -> Settings {
+            try settings(
+                flags: [
+                    "store": "cluster", "clickhouse-urls": "http://a,http://b", "postgresql": "host=db",
+                    "bucket-endpoint": "http://s3", "bucket": "logs", "clickhouse-password-file": path,
+                ].merging(more) { $1 })
+        }
+        func refusal(_ more: [String: String] = [:]) -> String {
+            let error = #expect(throws: CommandError.self) { try cluster(more) }
+            #expect(error?.code == .usage)
+            return error?.message ?? ""
+        }
+        #expect(refusal().contains("--clickhouse-password-file") && refusal().contains("No such file"))
+        try Data("\nlater".utf8).write(to: URL(filePath: path))
+        #expect(refusal().contains("first line"))
+        try Data("p w\r\nnext".utf8).write(to: URL(filePath: path))
+        #expect(try cluster().cluster.clickHousePassword == "p w")
+        #expect(try cluster().shown("clickhouse-password") == "given")
+        let both = refusal(["clickhouse-password": "s3cret"])
+        #expect(both.contains("--clickhouse-password gives a password too") && !both.contains("s3cret"))
+    }
+
     @Test func `A quorum that the replicas cannot reach is refused`() throws {
         func cluster(_ urls: String, quorum: String) throws -> Settings {
             try settings(
@@ -148,7 +193,7 @@ struct SettingsTests {
         let settings = try settings(flags: [:], environment: [:], file: file)
         let unset: Set = [
             "config", "tls-certificate", "tls-key", "client-ca", "device-ca-certificate", "device-ca-key",
-            "clickhouse-urls", "postgresql", "bucket-endpoint", "bucket",
+            "clickhouse-urls", "postgresql", "bucket-endpoint", "bucket", "mqtt-broker",
         ]
         for setting in Settings.declarations.map(\.name) {
             #expect((settings.shown(setting) == nil) == unset.contains(setting), "\(setting)")

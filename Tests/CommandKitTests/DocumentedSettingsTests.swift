@@ -10,8 +10,8 @@ import Testing
 ///
 /// With `WS1_UPDATE_SETTINGS=1` the generated parts are written first; `Tools/generate-manuals` does that.
 @Suite(.serialized) struct DocumentedSettingsTests {
-    private static let agent = SettingDocuments(AgentSettings.self, required: ["data", "collector"])
-    private static let collector = SettingDocuments(Settings.self, required: ["data"])
+    private static let agent = SettingDocuments(AgentSettings.self, required: ["collector"])
+    private static let collector = SettingDocuments(Settings.self, required: [])
 
     private static func parts() throws -> [GeneratedPart] {
         let (flagged, others) = (
@@ -90,7 +90,7 @@ import Testing
 
     @Test func `Where nothing is said, the agent uses the defaults of help and documentation`() throws {
         let layers = SettingLayers<AgentSettings>(
-            flags: ["data": "/data", "collector": "http://localhost"], environment: [:])
+            flags: ["collector": "http://localhost"], environment: [:])
         try Self.check(
             try AgentSettings(layers, needsCollector: true), Self.agent, path: "Documentation/agent.md",
             help: RunCommand.helpMessage(columns: 10_000))
@@ -98,7 +98,7 @@ import Testing
 
     @Test func `Where nothing is said, the collector uses the defaults of help and documentation`() throws {
         try Self.check(
-            try Settings(SettingLayers(flags: ["data": "/data"], environment: [:])), Self.collector,
+            try Settings(SettingLayers(flags: [:], environment: [:])), Self.collector,
             path: "Documentation/collector.md", help: ServeCommand.helpMessage(columns: 10_000))
     }
 
@@ -110,7 +110,5 @@ import Testing
             }
             #expect(error?.message.hasPrefix("\(name) is not given") == true)
         }
-        let error = #expect(throws: CommandError.self) { try Settings(SettingLayers(flags: [:], environment: [:])) }
-        #expect(error?.message.hasPrefix("data is not given") == true)
     }
 }

@@ -82,11 +82,14 @@ import Testing
                 ])
     }
 
-    @Test func `There is a line each for agent, container and library`() async throws {
+    @Test func `There is a line each for the packages, the container and the library`() async throws {
         let html = try await Self.made(Self.form()).html
         let url = "https://c.example/t#pin=a&amp;token=secret&amp;version=1"
-        #expect(html.contains("WS1_ENROLLMENT=&#39;\(url)&#39; ws1agent run --data /var/lib/ws1agent</pre>"))
-        #expect(html.contains("-e WS1_ENROLLMENT=&#39;\(url)&#39; ws1agent</pre>"))
+        let variable = "WS1_ENROLLMENT=&#39;\(url)&#39;"
+        #expect(html.contains(">\(variable) apt-get install -y ./ws1agent_*.deb</pre>"))
+        #expect(html.contains(">\(variable) dnf install -y ./ws1agent-*.rpm</pre>"))
+        #expect(html.contains(">tar -xzf ws1agent-*.tar.gz &amp;&amp; \(variable) ws1agent-*/install</pre>"))
+        #expect(html.contains("-v ws1agent:/data -e \(variable) ws1agent</pre>"))
         #expect(html.contains("enrollmentURL: &quot;\(url)&quot;)</pre>"))
         #expect(html.contains("The lines pin the collector"))
         #expect(!html.contains("PLAINTEXT") && !html.contains("Anybody on the way"))
@@ -103,8 +106,10 @@ import Testing
 
     @Test func `Plain HTTP to another machine is reported and allowed on the device`() async throws {
         let exposed = try await Self.made(Self.form(("address", "http://c.example:8420")), pins: 0).html
-        #expect(exposed.contains("&#39; WS1_ALLOW_PLAINTEXT=true ws1agent run"))
-        #expect(exposed.contains("-e WS1_ALLOW_PLAINTEXT=true ws1agent</pre>"))
+        for line in ["apt-get install", "dnf install", "ws1agent-*/install"] {
+            #expect(exposed.contains("&#39; WS1_ALLOW_PLAINTEXT=true \(line)"), "\(line)")
+        }
+        #expect(exposed.contains("&#39; -e WS1_ALLOW_PLAINTEXT=true ws1agent</pre>"))
         #expect(exposed.contains("configuration.allowsPlaintext = true"))
         #expect(exposed.contains("Anybody on the way can read"))
         for address in ["http://127.0.0.1:8420", "http://localhost:8420", "http://[::1]:8420"] {
@@ -138,6 +143,20 @@ import Testing
         let made = try await Self.made(Self.form()).html
         #expect(made.contains(#"data-address="/t/add-device?token=t1""#))
         #expect(made.contains(#"<section id="enrolled" data-live="devices""#))
+    }
+
+    @Test func `The page waits for the first device and then leads to it`() async throws {
+        let harness = try Self.harness()
+        let query: FormFields = [("token", "t1")]
+        let here = try await harness.page(Self.path, harness.visit(Self.path, query: query, base: "/t"))
+        #expect(here.html.contains(#"<a href="/t/devices/d1">&lt;i&gt;till&lt;/i&gt;</a> has enrolled."#))
+        #expect(here.html.contains("Its first records are on their way") && !here.html.contains("Waiting for"))
+        harness.set("GET /api/v1/devices", .init(body: ["items": [], "next": .null, "total": 0]))
+        let waiting = try await harness.page(Self.path, harness.visit(Self.path, query: query, base: "/t"))
+        #expect(waiting.html.contains("Waiting for the first device") && !waiting.html.contains("has enrolled."))
+        // Both are inside the part that is loaded again.
+        let live = try #require(waiting.html.range(of: #"data-live="devices""#))
+        #expect(waiting.html[live.upperBound...].contains("Waiting for the first device"))
     }
 
     @Test func `A refused form keeps what was filled in`() async throws {

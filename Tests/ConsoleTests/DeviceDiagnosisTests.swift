@@ -87,6 +87,7 @@ import Testing
                 "1,200 records of the stream sample waited at its last beacon, the oldest for 2 h."
             ),
             (["telemetryDisabled": true], [:], [:], "Telemetry is switched off"),
+            (["encryption": ["provider": "passcode", "locked": true]], [:], [:], "locked: the passcode"),
             (["consent": "pending"], [:], [:], "has not decided about consent"),
             (["consent": "denied"], [:], [:], "denied consent"),
             (

@@ -138,6 +138,10 @@ import Testing
         let command: JSONValue = [
             "kind": text, "state": text, "detail": text, "issuedBy": text, "arguments": ["text": text],
             "deviceInformation": ["attributes": ["a": text]], "issuedAt": "2026-01-02T03:00:00.000000Z",
+            "wipeCertificate": [
+                "isVerified": .boolean(false), "finding": text, "method": text, "provider": text,
+                "keys": [["purpose": text, "fingerprint": text]], "file": text,
+            ],
         ]
         let device = Self.device([
             "name": text, "agentVersion": text, "application": text,
@@ -160,6 +164,24 @@ import Testing
         #expect(html.contains("&lt;script&gt;alert(1)"))
         #expect(!html.contains("<script>alert") && !html.contains("\u{202E}"))
         #expect(html.contains(#"<nav class="tabs""#) && html.contains(#"id="device-head""#))
+    }
+
+    @Test func `A wipe's certificate is shown with its verdict and its file`() async throws {
+        for (isVerified, shown) in [(true, "verified: the device signed it"), (false, "not verified: it is wrong")] {
+            let command: JSONValue = [
+                "kind": "wipe", "state": "done", "issuedAt": "2026-01-02T03:00:00.000000Z",
+                "wipeCertificate": [
+                    "isVerified": .boolean(isVerified), "finding": "it is wrong", "method": "no keys",
+                    "endedAt": "2026-01-02T03:04:05.000000Z", "file": "the file",
+                ],
+            ]
+            let harness = try harness(
+                Self.device(), ["GET \(Self.api)/commands": .init(body: ["items": [command], "next": .null])])
+            let html = try await page(harness, "/commands")
+            for text in ["<dd>\(shown)", "<dd>no keys</dd>", ">the file</pre>", "2026-01-02T03:04:05"] {
+                #expect(html.contains(text), "\(text)")
+            }
+        }
     }
 
     @Test func `The records of a test device are asked for`() async throws {

@@ -31,6 +31,9 @@ import WireModel
             wipes.add(1, ordering: .relaxed)
             pending.withLock { $0 = command }
         }
+        func wipeEvidence(command: Data) async -> WipeEvidence? {
+            pending.withLock { $0 == command ? WipeEvidence(certificate: "a certificate") : nil }
+        }
         func wipeUnderWay() async -> Data? { pending.withLock { $0 } }
         func wipeWasReported() async throws(DataSamplerError) { pending.withLock { $0 = nil } }
         func askForNews() async { questions.add(1, ordering: .relaxed) }
@@ -233,6 +236,10 @@ import WireModel
         #expect(await look(after: .seconds(900)) == 2)
         core.changeGate { $0.isUnenrolled = false }
         #expect(await look(after: .seconds(900)) == 3)
+        // The collector rings.
+        runner.rang()
+        #expect(await look(after: .seconds(1)) == 4)
+        #expect(await look(after: .seconds(1)) == 4)
         await core.close()
     }
 }

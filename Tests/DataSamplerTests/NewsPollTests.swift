@@ -54,4 +54,35 @@ import Testing
         #expect(asked == asks)
         #expect(poll.pause(interval: Self.second, now: Self.second) == Self.second)
     }
+
+    @Test func `After a ring it is asked at once, at most once a second, and many rings are one`() {
+        let interval = 900 * Self.second
+        var poll = NewsPoll(now: 0)
+        func asks(_ now: UInt64) -> Bool { poll.reached(now, interval: interval, .init()) }
+        poll.rang()
+        #expect(poll.pause(interval: interval, now: 5) == 0)
+        #expect(asks(5) && !asks(5))
+        #expect(poll.pause(interval: interval, now: 5) == interval)
+        poll.rang()
+        poll.rang()
+        // What was on its way when it rang settles nothing.
+        poll.heard(at: 6)
+        #expect(poll.pause(interval: interval, now: 6) == Self.second - 1)
+        #expect(!asks(6) && asks(5 + Self.second) && !asks(5 + 2 * Self.second))
+    }
+
+    @Test(
+        arguments: [
+            (.init(isTelemetryDisabled: true), true), (.init(isOffline: true), true),
+            (.init(isEnrolled: false), false), (.init(isLeaving: true), false),
+        ] as [(NewsPoll.Circumstances, Bool)])
+    func `A ring is heard while telemetry is switched off, and not by a device that is not enrolled`(
+        circumstances: NewsPoll.Circumstances, asks: Bool
+    ) {
+        var poll = NewsPoll(now: 0)
+        poll.rang()
+        let asked = poll.reached(1, interval: Self.second, circumstances)
+        #expect(asked == asks)
+        #expect(poll.pause(interval: Self.second, now: 1) == Self.second, "the ring is settled")
+    }
 }

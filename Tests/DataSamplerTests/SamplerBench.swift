@@ -27,6 +27,8 @@ struct SamplerBench {
         configuration.moduleIntervals["analytics"] = .init(sampleInterval: 86_400)
         configuration.eventHold = 0
         configuration.lossWindow = 0
+        // Most tests look into the files. `EncryptedStateTests` has the others.
+        configuration.encryptsAtRest = false
         return configuration
     }
 

@@ -318,6 +318,22 @@ import Testing
         #expect(codeOfOpening(sealed, with: keys) == .keyGone)
     }
 
+    @Test func `Keys are listed before they are destroyed, without the device key and without a change`() throws {
+        #expect(ring().inventory() == nil, "there are none")
+        let keys = ring()
+        let key = try keys.sealingKey(for: .queue)
+        // Another provider has no device key at hand.
+        let listed = try #require(ring(nil).inventory())
+        #expect(listed.provider == .file && listed.device?.count == 32)
+        #expect(listed.keys == [.init(id: key.id, purpose: "queue", fingerprint: key.secret.fingerprint)])
+        #expect(try keys.sealingKey(for: .queue).id == key.id)
+        #expect(keys.isKeyFileLeft)
+        #expect(try keys.destroy() == listed.keys)
+        #expect(!keys.isKeyFileLeft && keys.inventory() == nil)
+        try Data("rubbish".utf8).write(to: URL(filePath: keysPath))
+        #expect(keys.inventory() == KeyRing.Inventory(provider: nil, device: nil, keys: []))
+    }
+
     @Test func `A kill while keys are destroyed leaves nothing that opens, and the next call ends it`() throws {
         let path = directory.path
         let open = Mutex<[Bool]>([])

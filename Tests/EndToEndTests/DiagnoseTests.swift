@@ -30,7 +30,8 @@ struct DiagnoseTests {
     @Test func `The archive is whole with and without an agent and holds no secret`() async throws {
         try await Deployment.run { deployment in
             let configuration = deployment.directory + "/agent.json5"
-            try Data("{ scrub: { values: ['local-secret'] } }".utf8).write(to: URL(fileURLWithPath: configuration))
+            try Data("{ scrub: { values: ['local-secret'] }, deviceKey: 'none' }".utf8).write(
+                to: URL(fileURLWithPath: configuration))
             let place = ["--data", deployment.agentData, "--config", configuration]
             func run(_ arguments: String...) async throws -> Program.Outcome {
                 try await Program.agent.run(arguments + place)

@@ -102,7 +102,7 @@ struct EnrollmentFileTests {
             let scene = try Scene(deployment)
             try await deployment.startCollector()
             try await deployment.stopCollector()
-            let url = try await scene.enrollmentFile("--url").trimmingCharacters(in: .whitespacesAndNewlines)
+            let url = try await scene.enrollmentFile("--print-url").trimmingCharacters(in: .whitespacesAndNewlines)
             #expect(url.hasPrefix("https://localhost:\(scene.port)#pin="))
             let collector = try scene.collector("one", data: deployment.collectorData)
             for milliseconds in [50, 150, 300, 600, 1_200] {

@@ -7,6 +7,15 @@ import WireModel
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct WipeTests {
     private struct Device: Decodable { var leftAt: String? }
+    private struct WipeCommand: Decodable {
+        struct Certificate: Decodable {
+            var isVerified: Bool
+            var finding: String?
+            var file: String
+        }
+        var wipeCertificate: Certificate?
+    }
+    private struct PrintedCertificate: Decodable { var document: String }
     private struct IdentityFile: Decodable {
         struct Content: Decodable { var credential: String }
         var content: Content
@@ -39,7 +48,8 @@ struct WipeTests {
                 "/profiles/default", .PUT,
                 body: #"{"analytics": {"enabled": true}, "customPayload": "\#(payload)", "#
                     + #""logging": {"enabled": true, "scrubValues": ["\#(scrubbed)"]}}"#)
-            try deployment.startAgent()
+            // The test looks into the files.
+            try deployment.startAgent(["--device-key", "none"])
             try await deployment.waitUntilAgentAnswers()
             try await deployment.until("the agent has the profile on disk", while: deployment.agent) {
                 try Self.files(in: deployment.agentData, with: payload) == ["profile.json"]
@@ -67,6 +77,7 @@ struct WipeTests {
             for text in [identity.credential, payload, scrubbed, logged] {
                 #expect(try Self.files(in: deployment.agentData, with: text) == [])
             }
+            try await self.expectCertificate(of: command.id, device: device, deployment)
             // The enrollment token of before brings nothing back.
             try await deployment.stopAgent()
             try deployment.startAgent()
@@ -77,6 +88,44 @@ struct WipeTests {
             #expect(try await deployment.deviceID() == device)
             try await deployment.stopAgent()
             #expect(try await deployment.balance(.agent).values.joined().allSatisfy { $0.closes })
+        }
+    }
+
+    /// The collector has verified the certificate, and `verify-wipe` does so again, with and without its data.
+    private func expectCertificate(of command: String, device: String, _ deployment: Deployment) async throws {
+        let answer = try await deployment.request("/devices/\(device)/commands/\(command)")
+        let certificate = try #require(try JSONDecoder().decode(WipeCommand.self, from: answer).wipeCertificate)
+        #expect(certificate.isVerified, "\(certificate.finding ?? "")")
+        let file = deployment.directory + "/wipe.json"
+        try Data(certificate.file.utf8).write(to: URL(filePath: file))
+        let checked = try await Program.collector.run(["verify-wipe", file, "--data", deployment.collectorData])
+        #expect(checked.succeeded && checked.output.contains("verified: device \(device)"), "\(checked)")
+        let alone = try await Program.collector.run(["verify-wipe", file])
+        #expect(alone.succeeded && alone.output.contains("nobody has confirmed"), "\(alone)")
+        let other = Data(count: 32).base64EncodedString()
+        let refused = try await Program.collector.run(["verify-wipe", file, "--key", other])
+        #expect(refused.ending == .exited(1) && refused.errors.contains("is not verified"), "\(refused)")
+        try Data(certificate.file.replacing("wipe", with: "wine").utf8).write(to: URL(filePath: file))
+        let changed = try await Program.collector.run(["verify-wipe", file, "--data", deployment.collectorData])
+        #expect(changed.ending == .exited(1), "\(changed)")
+    }
+
+    @Test func `A wipe on the device prints its certificate, and the collector knows the key`() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            _ = try await deployment.deviceID()
+            let wiped = try await Program.agent.run(["wipe", "--yes", "--json", "--data", deployment.agentData])
+            #expect(wiped.succeeded, "\(wiped)")
+            let printed = try JSONDecoder().decode(PrintedCertificate.self, from: Data(wiped.output.utf8))
+            for content in [wiped.output, printed.document] {
+                let file = deployment.directory + "/printed.json"
+                try Data(content.utf8).write(to: URL(filePath: file))
+                let checked = try await Program.collector.run(
+                    ["verify-wipe", file, "--data", deployment.collectorData, "--json"])
+                #expect(checked.succeeded && checked.output.contains("\"confirmedBy\""), "\(checked)")
+            }
         }
     }
 

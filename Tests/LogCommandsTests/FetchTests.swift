@@ -179,7 +179,7 @@ import WireModel
     }
 
     @Test(arguments: [
-        ["fetch"], ["fetch", "--json", "--data", "/tmp"], ["fetch", "--level", "loud", "--data", "/tmp"],
+        ["fetch", "--json", "--data", "/tmp"], ["fetch", "--level", "loud", "--data", "/tmp"],
         ["fetch", "--since", "later"],
         ["tail", "-n", "-1", "--data", "/tmp"], ["delete", "--type", "all", "--since", "x"],
     ])

@@ -15,8 +15,8 @@ import WireModel
         arguments: [
             ("/d", [], [:], .store), (nil, ["--collector"], [:], .collector), (nil, ["--device"], both, .collector),
             (nil, [], both, .store),
-            (nil, [], ["WS1_COLLECTOR": "http://h"], .collector), (nil, [], ["WS1_COLLECTOR": ""], nil),
-            (nil, [], [:], nil),
+            (nil, [], ["WS1_COLLECTOR": "http://h"], .collector), (nil, [], ["WS1_COLLECTOR": ""], .store),
+            (nil, [], [:], .store),
             ("/d", ["--device"], [:], nil), ("/d", [], both, .store),
         ] as [(String?, [String], [String: String], LogPlace?)])
     func `Flags override the environment`(

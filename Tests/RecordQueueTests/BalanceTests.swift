@@ -9,14 +9,18 @@ import WireModel
 /// end nothing is lost or doubled.
 @Suite("Balance")
 struct BalanceTests {
-    @Test(arguments: 1...12)
+    @Test(arguments: 1...12, [false, true])
     func `The balance closes after every operation, with lost and repeated messages, drops, restarts and kills`(
-        _ seed: Int
+        _ seed: Int, _ isSealed: Bool
     ) async throws {
         var random = SplitMix64(seed: UInt64(seed))
         let fixture = try QueueFixture()
+        let keys = try QueueKeys(fixture)
+        func configuration() -> RecordQueue.Configuration {
+            isSealed ? QueueFixture.sealed(keys.ring()) : QueueFixture.configuration()
+        }
         var directory = "/0"
-        var queue = try fixture.open(directory)
+        var queue = try fixture.open(directory, configuration())
         var collector = ModelCollector()
         var network: [BatchPart] = []
         var answers: [PartAnswer] = []
@@ -52,7 +56,7 @@ struct BalanceTests {
                 if case .diverged = decision { Issue.record("an honest history diverged: \(decision)") }
             case 94..<97:
                 await queue.close()
-                queue = try fixture.open(directory)
+                queue = try fixture.open(directory, configuration())
             default:
                 // kill -9: what is on disk now is all there is.
                 let former = queue
@@ -60,7 +64,7 @@ struct BalanceTests {
                 try fixture.copyAsKilled(from: directory, to: next)
                 await former.close()
                 directory = next
-                queue = try fixture.open(directory)
+                queue = try fixture.open(directory, configuration())
             }
             for (stream, balance) in try await queue.balance() {
                 #expect(balance.closes, "step \(step), \(stream): \(balance)")

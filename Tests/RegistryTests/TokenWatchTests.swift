@@ -47,7 +47,7 @@ import Testing
             try await subjects([token("a", endsInDays: 30)]) == ["administrator's token administrator (a), 30 days"])
         #expect(
             try await lasting().first?.detail.contains(
-                "ws1collector token create --role administrator --name administrator --expires-days 365 --data /data")
+                "ws1collector token create --role administrator --name administrator --expires 365d --data /data")
                 == true)
         #expect(
             try await subjects([token("a", endsInDays: 6.9)]) == ["administrator's token administrator (a), 7 days"])

@@ -20,6 +20,8 @@ package struct CommandView: Codable, Equatable, Sendable {
     package var updatedAt: String?
     /// What the device reported of itself, as in telemetry.proto. Only for `query-device-information`.
     package var deviceInformation: JSONValue?
+    /// The certificate of a wipe. Absent if the device sent none.
+    package var wipeCertificate: WipeCertificateView?
     /// The uploads so far, for a request for logs.
     package var uploads: [UploadView]?
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandKit
 import Foundation
+import MQTTClient
 import TelemetryBasics
 import WireModel
 
@@ -35,6 +36,14 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("The collector's address.", valueName: "url"))
     var collector: String
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Address of a message broker through which the devices send: mqtt[s]://BROKER[:PORT]/PREFIX. It must admit \
+            the clients fleet-1 to fleet-8 without a password.
+            """, valueName: "url"))
+    var broker: String?
 
     @Option(help: ArgumentHelp("File with an enrollment token.", valueName: "file"))
     var enrollmentTokenFile: String
@@ -72,7 +81,9 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The most requests in flight.", valueName: "n"))
     var concurrency = 256
 
-    @Flag(help: "Allow plain http:// to another machine. Anybody on the network path can then read the tokens.")
+    @Flag(
+        help: "Allow plain http:// or mqtt:// to another machine. Anybody on the network path can then read the tokens."
+    )
     var allowPlaintext = false
 
     @Flag(help: "Leave out the outage in the middle of the run.")
@@ -87,7 +98,7 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
     package static func runAndExit() -> Never { Program.runAndExit(Self.self) }
 
     package func run() async throws {
-        let transport = HTTPFleetTransport(collector: try url(), connections: concurrency)
+        let transport = try transport()
         let outcome: Result<FleetReport, any Error>
         do {
             var fleet = FleetRun(
@@ -128,6 +139,15 @@ package struct FleetSimulatorCommand: AsyncParsableCommand {
                 """
             )
         }
+    }
+
+    private func transport() throws -> any FleetTransport {
+        let people = try HTTPFleetTransport(collector: url(), connections: concurrency)
+        guard let broker else { return people }
+        do throws(MQTTError) {
+            return try BrokerFleetTransport(
+                people: people, broker: try MQTTAddress(broker, what: "--broker"), allowsPlaintext: allowPlaintext)
+        } catch { throw CommandError(.usage, error.message, cause: error) }
     }
 
     private func url() throws -> String {

@@ -8,6 +8,8 @@ import WireModel
 package protocol FleetTransport: Sendable {
     /// - Returns: `nil` if no answer came, for whatever reason.
     func send(_ request: FleetRequest) async -> FleetAnswer?
+    /// Ends all connections. Called once, last.
+    func shutdown() async
 }
 
 package struct FleetRequest: Sendable {

@@ -149,16 +149,12 @@ final class PartMemory: Sendable {
 }
 
 extension Problem {
-    static let partsBrokenCode = "parts-broken"
-
     /// The parts of a request do not fit together, or the collector does not know the request.
     static func partsBroken(_ reason: String) -> Problem {
-        var problem = Problem(
-            status: 408, code: .bodyTooSlow, title: "Parts broken",
+        Problem(
+            status: 408, code: .partsBroken, title: "Parts broken",
             detail: "The request in parts cannot go on: \(reason). Send the whole request again.",
             retryable: true, scope: .stream, retryAfterMs: 1000)
-        problem.code = partsBrokenCode
-        return problem
     }
 
     static let partsWithoutRoom = Problem(

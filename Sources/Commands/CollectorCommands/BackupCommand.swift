@@ -23,8 +23,8 @@ struct BackupCommand: AsyncParsableCommand {
             the largest file of records.
 
             Examples:
-              ws1collector backup --data /var/lib/ws1collector --output /backup/2026-03-01
-              ws1collector backup --data /var/lib/ws1collector --output /backup/2026-03-01.ws1backup \
+              ws1collector backup --output /backup/2026-03-01
+              ws1collector backup --output /backup/2026-03-01.ws1backup \
             --encrypt-to ws1backup1...
             """)
 

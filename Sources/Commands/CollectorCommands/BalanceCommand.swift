@@ -18,8 +18,8 @@ struct BalanceCommand: AsyncParsableCommand {
             out of the totals; it then exits 1 only if --device names that device.
 
             Examples:
-              ws1collector balance --data /var/lib/ws1collector
-              ws1collector balance --data /var/lib/ws1collector --device 7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 --json
+              ws1collector balance
+              ws1collector balance --device 7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 --json
             """)
 
     @OptionGroup var data: DataOptions

@@ -9,9 +9,9 @@ package struct CollectorCommand: AsyncParsableCommand {
         abstract: "Receives and stores the telemetry of devices, and answers queries about it.",
         discussion: """
             Examples:
-              ws1collector serve --data /var/lib/ws1collector --listen 127.0.0.1:8420
+              ws1collector serve --listen 127.0.0.1:8420
               ws1collector serve --config /etc/ws1collector.yaml
-              ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
+              ws1collector token create --role viewer --name dashboard
               ws1collector cluster init --config /etc/ws1collector.yaml
 
             Every setting of `serve` can also be set in the environment (WS1_LISTEN) or in the file (listen:). A flag \
@@ -24,7 +24,8 @@ package struct CollectorCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
             OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self, MoveCommand.self,
-            VerifyCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self, BackupCommand.self,
+            VerifyCommand.self, VerifyWipeCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self,
+            BackupCommand.self,
             RestoreCommand.self, VerifyBackupCommand.self, BackupIdentityCommand.self, ExportCommand.self,
             RebuildCommand.self,
         ])

@@ -11,7 +11,7 @@ struct DeviceCACommand: AsyncParsableCommand {
         abstract: "The authority that issues devices' client certificates.",
         discussion: """
             Example:
-              ws1collector device-ca create --data /var/lib/ws1collector
+              ws1collector device-ca create
             """,
         subcommands: [Create.self])
 
@@ -25,7 +25,7 @@ struct DeviceCACommand: AsyncParsableCommand {
                 accepts only those that it issued itself.
 
                 Example:
-                  ws1collector device-ca create --data /var/lib/ws1collector
+                  ws1collector device-ca create
                 """)
 
         @OptionGroup var data: DataOptions
@@ -34,14 +34,17 @@ struct DeviceCACommand: AsyncParsableCommand {
         var name = "ws1-telemetry devices"
 
         @Option(
-            help: ArgumentHelp("Days for which it is valid, 1 to \(SharedRanges.days.upperBound).", valueName: "days"))
-        var days = 3650
+            help: ArgumentHelp(
+                "How long it is valid, in whole days: 1d to \(SharedRanges.days.upperBound)d.", valueName: "time"))
+        var expires = SpanArgument(seconds: 3650 * 86_400)
 
         func run() async throws {
             let settings = try data.dataSettings()
             let directory = settings.data
-            guard SharedRanges.days.contains(days) else {
-                throw CommandError(.usage, "--days is \(days); expected 1 to \(SharedRanges.days.upperBound).")
+            let seconds = try expires.seconds(of: "--expires", atMostDays: SharedRanges.days.upperBound)
+            guard seconds % 86_400 == 0 else {
+                throw CommandError(
+                    .usage, "--expires is \(expires.defaultValueDescription); expected whole days, such as 3650d.")
             }
             guard (1...64).contains(name.unicodeScalars.count) else {
                 throw CommandError(.usage, "--name has \(name.unicodeScalars.count) characters; expected 1 to 64.")
@@ -57,7 +60,7 @@ struct DeviceCACommand: AsyncParsableCommand {
                     """
                 )
             }
-            let made = try DeviceAuthority.create(name: name, days: days)
+            let made = try DeviceAuthority.create(name: name, days: Int(seconds / 86_400))
             let remedy = "Fix that, remove \(certificate) and \(key) if they exist, and try again."
             try OwnerFile(path: key).create(with: made.key, remedy: remedy)
             try OwnerFile(path: certificate).create(with: made.certificate, remedy: remedy)

@@ -4,6 +4,7 @@ import CollectorAPI
 import CommandKit
 import Foundation
 import HTTPConnection
+import MQTTClient
 import RecordStore
 import Registry
 import TelemetryBasics
@@ -26,11 +27,15 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
             With an http:// address the file has no pins.
 
+            Devices behind a message broker get its address with the prefix, as in mqtt-broker: mqtts://BROKER/PREFIX. \
+            The pins are then the broker's: give its certificate with --broker-certificate. Without it the file has no \
+            pins.
+
             Where a private certificate authority signed the collector's certificate, give it with --ca: the file then \
             holds it, and devices trust it beside the authorities of their system. Without --ca the file has the root \
             of the chain in tls-certificate, if that holds it.
 
-            With --url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
+            With --print-url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
             environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote \
             it: it contains & and #.
 
@@ -40,21 +45,25 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
             --output image.json --uses 500
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \
-            --url
+            --print-url
             """)
 
     @OptionGroup var options: SettingFlags<EnrollmentFlags>
 
     @Option(
         help: ArgumentHelp(
-            "The collector's address as devices reach it: http[s]://HOST[:PORT][/PREFIX].", valueName: "url"))
+            """
+            The collector's address as devices reach it: http[s]://HOST[:PORT][/PREFIX], or \
+            mqtts://BROKER[:PORT]/PREFIX.
+            """,
+            valueName: "url"))
     var address: String
 
     @Option(help: ArgumentHelp("The file to write; it must not exist.", valueName: "file"))
     var output: String?
 
-    @Flag(help: "Print an enrollment URL on standard output instead of writing a file.")
-    var url = false
+    @Flag(name: .customLong("print-url"), help: "Print an enrollment URL on standard output instead of writing a file.")
+    var printURL = false
 
     @Option(
         help: ArgumentHelp(
@@ -74,11 +83,17 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             valueName: "file"))
     var ca: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "PEM file with the certificate of the message broker in an mqtts:// address; its key is pinned.",
+            valueName: "file"))
+    var brokerCertificate: String?
+
     @Option(help: ArgumentHelp("Devices that may enroll with the file.", valueName: "count"))
     var uses = 1
 
-    @Option(help: ArgumentHelp("Days for which devices may enroll with it.", valueName: "days"))
-    var expiresDays = Int(FirstStart.enrollmentTokenSeconds / 86_400)
+    @Option(help: ArgumentHelp("How long devices may enroll with it, such as 12h, 7d or 52w.", valueName: "time"))
+    var expires = SpanArgument(seconds: FirstStart.enrollmentTokenSeconds)
 
     @Option(help: ArgumentHelp("The organization in which the devices enroll.", valueName: "name"))
     var organization = "default"
@@ -91,23 +106,20 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.dataSettings()
-        guard SharedRanges.days.contains(expiresDays) else {
-            throw CommandError(
-                .usage, "--expires-days is \(expiresDays); expected 1 to \(SharedRanges.days.upperBound).")
-        }
+        let seconds = try expires.seconds(of: "--expires", atMostDays: SharedRanges.days.upperBound)
         guard uses >= 1 else { throw CommandError(.usage, "--uses is \(uses); expected 1 or more.") }
-        guard url == (output == nil) else {
-            throw CommandError(.usage, "give either --output FILE or --url.")
+        guard printURL == (output == nil) else {
+            throw CommandError(.usage, "give either --output FILE or --print-url.")
         }
         if let output, FileManager.default.fileExists(atPath: output) {
             throw CommandError(.failed, "\(output) exists. Name another file, or move it away.")
         }
+        let kind = try kind
         try await settings.withData { try $0.registry.requireCollector() }
-        let pins = try pins(settings)
-        let authorities = try authorities(settings)
-        let seconds = Int64(expiresDays) * 86_400
+        let pins = try pins(settings, kind)
+        let authorities = try authorities(settings, kind)
         // Not later than the token's own end.
-        let expires = SystemStoreClock().now() + seconds * 1_000_000
+        let end = SystemStoreClock().now() + seconds * 1_000_000
         let made = try await settings.withMetadata { metadata in
             try await metadata.createEnrollmentToken(
                 organization: organization, expiresInSeconds: seconds, maximumUses: uses,
@@ -115,7 +127,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
         let file = EnrollmentFile(
             collector: address, certificatePins: pins, certificateAuthorities: authorities, token: made.token,
-            expires: expires)
+            expires: end)
         do {
             if let output {
                 try OwnerFile(path: output).create(with: try file.text, remedy: "Fix that, and try again.")
@@ -129,7 +141,7 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
         let summary =
             "\(address), \(pins.isEmpty ? "no pins" : CountText.of(pins.count, "pin")), token \(made.id) for "
-            + "\(CountText.of(uses, "device")) until \(Timestamp.text(expires))"
+            + "\(CountText.of(uses, "device")) until \(Timestamp.text(end))"
         // The URL stands alone on standard output, for a script.
         if let output {
             try Output.line("\(output): \(summary)")
@@ -138,15 +150,40 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         }
     }
 
+    /// What devices connect to, as far as certificates go.
+    private enum Kind {
+        case plain, https, broker
+    }
+
+    /// - Throws: `usage` for an address that no device can use.
+    private var kind: Kind {
+        get throws {
+            let kind: Kind
+            if MQTTAddress.isOne(address) {
+                do throws(MQTTError) {
+                    kind = try MQTTAddress(address, what: "--address").isTLS ? .broker : .plain
+                } catch { throw CommandError(.usage, error.message, cause: error) }
+            } else {
+                do throws(ConnectionSettingsError) {
+                    kind = try EndpointURL(collector: address).scheme == .https ? .https : .plain
+                } catch { throw CommandError(.usage, "--address: \(error.message)", cause: error) }
+            }
+            guard brokerCertificate == nil || kind == .broker else {
+                throw CommandError(.usage, "--broker-certificate is for an mqtts:// address. Leave it out.")
+            }
+            return kind
+        }
+    }
+
     /// The authorities of `--ca`, else the root of the collector's own chain; in DER.
-    private func authorities(_ settings: Settings) throws -> [Data] {
+    private func authorities(_ settings: Settings, _ kind: Kind) throws -> [Data] {
         guard let ca else {
-            guard address.lowercased().hasPrefix("https:"), let certificate = settings.tlsCertificate else { return [] }
+            guard kind == .https, let certificate = settings.tlsCertificate else { return [] }
             return try KeyPin.root(file: certificate, flag: "--tls-certificate").map { [$0] } ?? []
         }
-        guard address.lowercased().hasPrefix("https:") else {
+        guard kind != .plain else {
             throw CommandError(
-                .usage, "--ca is for https://: over plain http:// no certificate is shown. Leave it out.")
+                .usage, "--ca is for https:// and mqtts://: without TLS no certificate is shown. Leave it out.")
         }
         let authorities = try KeyPin.certificates(file: ca, flag: "--ca")
         guard authorities.count <= EnrollmentFile.maximumAuthorities else {
@@ -157,20 +194,24 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
         return authorities
     }
 
-    /// The pins of the key in use and of the backup key; none for plain HTTP.
-    private func pins(_ settings: Settings) throws -> [Data] {
-        let url: EndpointURL
-        do throws(ConnectionSettingsError) { url = try EndpointURL(collector: address) } catch {
-            throw CommandError(.usage, "--address: \(error.message)", cause: error)
-        }
-        guard url.scheme == .https else {
+    /// The pins of the key in use and of the backup key; none without TLS, or for a broker without its certificate.
+    private func pins(_ settings: Settings, _ kind: Kind) throws -> [Data] {
+        guard kind == .https || brokerCertificate != nil else {
             guard backupKey == nil else {
                 throw CommandError(
-                    .usage, "--backup-key is for https://: over plain http:// no key is shown. Leave it out.")
+                    .usage,
+                    kind == .broker
+                        ? "--backup-key needs --broker-certificate: without it no key of the broker is pinned."
+                        : "--backup-key is for https:// and mqtts://: without TLS no key is shown. Leave it out.")
             }
             return []
         }
-        guard let certificate = settings.tlsCertificate else {
+        let present: Data
+        if let brokerCertificate {
+            present = try KeyPin.of(file: brokerCertificate, flag: "--broker-certificate")
+        } else if let certificate = settings.tlsCertificate {
+            present = try KeyPin.of(file: certificate, flag: "--tls-certificate")
+        } else {
             throw CommandError(
                 .usage,
                 """
@@ -178,7 +219,6 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
                 tls-certificate; behind a proxy that ends TLS, give the proxy's certificate.
                 """)
         }
-        let present = try KeyPin.of(file: certificate, flag: "--tls-certificate")
         let backup: Data
         if let backupKey {
             backup = try KeyPin.of(file: backupKey, flag: "--backup-key")

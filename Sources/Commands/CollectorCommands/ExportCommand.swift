@@ -19,8 +19,8 @@ struct ExportCommand: AsyncParsableCommand {
             damaged, the command writes all others and exits 1.
 
             Examples:
-              ws1collector export --data /var/lib/ws1collector --stream event --since 2026-03-01 --output events.ndjson
-              ws1collector export --data /var/lib/ws1collector --kind sample-system --device \
+              ws1collector export --stream event --since 2026-03-01 --output events.ndjson
+              ws1collector export --kind sample-system --device \
             7d9f3a52-6c1e-4b0f-9a57-0d6a5f2b8c11 | gzip > host.gz
             """)
 
@@ -34,11 +34,14 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only samples of this module.", valueName: "name"))
     var module: String?
 
-    @Option(help: ArgumentHelp("Only records made at this time or later, by the device's clock.", valueName: "time"))
-    var since: String?
+    @Option(
+        help: ArgumentHelp(
+            "Only records made at this time or later, by the device's clock: 2h, 3d, a day, or RFC 3339.",
+            valueName: "time"))
+    var since: TimeArgument?
 
     @Option(help: ArgumentHelp("Only records made before this time.", valueName: "time"))
-    var until: String?
+    var until: TimeArgument?
 
     @Option(help: ArgumentHelp("Only this device.", valueName: "id"))
     var device: String?
@@ -105,9 +108,12 @@ struct ExportCommand: AsyncParsableCommand {
             kinds = [number]
         }
         if let module { try named.check(module, isIn: .sample, "--module") }
-        let times = RecordTimes(from: try time(since, "--since"), to: try time(until, "--until"))
+        // Both count from one moment, so that `--since 2h --until 1h` is an hour.
+        let now = SystemClock.wallMicroseconds()
+        let times = RecordTimes(from: since?.microseconds(now: now), to: until?.microseconds(now: now))
         if let from = times.from, let to = times.to, from >= to {
-            throw CommandError(.usage, "--since \(since ?? "") is not before --until \(until ?? "").")
+            throw CommandError(
+                .usage, "--since \(Timestamp.text(from)) is not before --until \(Timestamp.text(to)).")
         }
         return streams.sorted().map { RecordQuery(.among([]), stream: $0, kinds: kinds, module: module, times: times) }
     }
@@ -118,14 +124,6 @@ struct ExportCommand: AsyncParsableCommand {
             throw CommandError(.usage, "--device is \(device); expected a device id (a UUID).")
         }
         return id
-    }
-
-    private func time(_ text: String?, _ flag: String) throws(CommandError) -> Int64? {
-        guard let text else { return nil }
-        guard let time = Timestamp.parse(text) else {
-            throw CommandError(.usage, "\(flag) is \(text); expected a time such as 2026-01-31T12:00:00Z, or a day.")
-        }
-        return time
     }
 
     private func target() throws(CommandError) -> Int32 {

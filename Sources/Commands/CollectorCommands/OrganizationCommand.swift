@@ -15,9 +15,9 @@ struct OrganizationCommand: AsyncParsableCommand {
             profile.
 
             Examples:
-              ws1collector organization create west --data /var/lib/ws1collector
-              ws1collector token create --enrollment --organization west --data /var/lib/ws1collector
-              ws1collector organization list --json --data /var/lib/ws1collector
+              ws1collector organization create west
+              ws1collector token create --enrollment --organization west
+              ws1collector organization list --json
             """,
         subcommands: [Create.self, List.self])
 

@@ -20,7 +20,7 @@ struct PurgeCommand: AsyncParsableCommand {
             The audit trail records each purge.
 
             Examples:
-              ws1collector purge --logs --data /var/lib/ws1collector
+              ws1collector purge --logs
               ws1collector purge --logs --older-than 30d --organization west --application com.example.kiosk --yes
               ws1collector purge --records --older-than 60d --stream sample
             """)

@@ -22,9 +22,9 @@ struct RestoreCommand: AsyncParsableCommand {
             --new-credential-key.
 
             Examples:
-              ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01
-              ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01 --new-credential-key
-              ws1collector restore --data /var/lib/ws1collector --from /backup/2026-03-01.ws1backup \
+              ws1collector restore --from /backup/2026-03-01
+              ws1collector restore --from /backup/2026-03-01 --new-credential-key
+              ws1collector restore --from /backup/2026-03-01.ws1backup \
             --identity /media/safe/backup-identity
             """)
 

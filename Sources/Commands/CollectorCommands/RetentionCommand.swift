@@ -17,8 +17,8 @@ struct RetentionCommand: AsyncParsableCommand {
             days behind. It goes on after `retention release`, which the audit trail records.
 
             Examples:
-              ws1collector retention status --data /var/lib/ws1collector
-              ws1collector retention release --data /var/lib/ws1collector
+              ws1collector retention status
+              ws1collector retention release
             """,
         subcommands: [Status.self, Release.self], defaultSubcommand: Status.self)
 

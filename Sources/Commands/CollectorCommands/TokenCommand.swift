@@ -14,11 +14,11 @@ struct TokenCommand: AsyncParsableCommand {
         abstract: "Create, list and revoke access tokens and enrollment tokens; works while a collector runs.",
         discussion: """
             Examples:
-              ws1collector token create --role viewer --name dashboard --data /var/lib/ws1collector
-              ws1collector token create --enrollment --expires-days 7 --uses 200 --data /var/lib/ws1collector
-              ws1collector token create --enrollment --unlimited --name image --data /var/lib/ws1collector
-              ws1collector token list --json --data /var/lib/ws1collector
-              ws1collector token revoke 0f3c2a6b9d1e4f58 --data /var/lib/ws1collector
+              ws1collector token create --role viewer --name dashboard
+              ws1collector token create --enrollment --expires 7d --uses 200
+              ws1collector token create --enrollment --unlimited --name image
+              ws1collector token list --json
+              ws1collector token revoke 0f3c2a6b9d1e4f58
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
@@ -43,8 +43,9 @@ struct TokenCommand: AsyncParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Days for which it is valid (default: 30 for enrollment, else no limit).", valueName: "days"))
-        var expiresDays: Int?
+                "How long it is valid, such as 12h, 7d or 52w (default: 30d for enrollment, else no limit).",
+                valueName: "time"))
+        var expires: SpanArgument?
 
         @Option(
             help: ArgumentHelp(
@@ -63,12 +64,7 @@ struct TokenCommand: AsyncParsableCommand {
 
         private var expiresInSeconds: Int64? {
             get throws {
-                guard let expiresDays else { return nil }
-                guard SharedRanges.days.contains(expiresDays) else {
-                    throw CommandError(
-                        .usage, "--expires-days is \(expiresDays); expected 1 to \(SharedRanges.days.upperBound).")
-                }
-                return Int64(expiresDays) * 86_400
+                try expires?.seconds(of: "--expires", atMostDays: SharedRanges.days.upperBound)
             }
         }
 

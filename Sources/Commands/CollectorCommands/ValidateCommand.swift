@@ -35,6 +35,7 @@ struct ValidateCommand: AsyncParsableCommand {
             await cluster.close()
             try result.get()
         }
+        try settings.broker.checkFiles()
         let isListening = try await settings.listen.isInUse()
         let authority = certificates.authority
         let names = Settings.declarations.map(\.name)

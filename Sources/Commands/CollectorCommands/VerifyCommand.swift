@@ -19,8 +19,8 @@ struct VerifyCommand: AsyncParsableCommand {
             collector finds it for GET /api/v1/balance.
 
             Examples:
-              ws1collector verify --data /var/lib/ws1collector
-              ws1collector verify --data /var/lib/ws1collector --json
+              ws1collector verify
+              ws1collector verify --json
             """)
 
     @OptionGroup var data: DataOptions
@@ -76,7 +76,7 @@ struct RebuildCommand: AsyncParsableCommand {
             else changes.
 
             Example:
-              ws1collector rebuild --data /var/lib/ws1collector
+              ws1collector rebuild
             """)
 
     @OptionGroup var data: DataOptions

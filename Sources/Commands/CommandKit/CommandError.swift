@@ -34,6 +34,14 @@ package struct CommandError: CodedError {
         self.init(code, error.message, cause: error)
     }
 
+    /// Throws what was found wrong, so that a person can mend all of it before the next attempt.
+    /// - Throws: the only one as it is, several as one with a line for each.
+    package static func throwIfAny(_ mistakes: [CommandError]) throws(CommandError) {
+        guard let first = mistakes.first else { return }
+        guard mistakes.count > 1 else { throw first }
+        throw CommandError(first.code, mistakes.map(\.message).joined(separator: "\n"), cause: first)
+    }
+
     /// The exit codes of every program of this package, as sysexits.h has them.
     package var exitCode: Int32 {
         switch code {

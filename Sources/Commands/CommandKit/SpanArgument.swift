@@ -19,6 +19,17 @@ package struct SpanArgument: Equatable, Sendable {
     }
 }
 
+extension SpanArgument {
+    /// The seconds of a flag's value, where it is not too long.
+    /// - Throws: `.usage`, naming the flag, if it is more than so many days.
+    package func seconds(of flag: String, atMostDays days: Int) throws(CommandError) -> Int64 {
+        guard seconds <= Int64(days) * 86_400 else {
+            throw CommandError(.usage, "\(flag) is \(defaultValueDescription); expected at most \(days)d.")
+        }
+        return seconds
+    }
+}
+
 extension SpanArgument: ExpressibleByArgument {
     /// `nil` if the text is no length of time, or 0.
     package init?(argument: String) {

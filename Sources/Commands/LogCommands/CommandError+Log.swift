@@ -19,7 +19,7 @@ extension CommandError {
         let code: Code =
             switch error.code {
             case .invalid: .usage
-            case .busy, .diskFull, .networkNotAllowed: .tryAgain
+            case .busy, .diskFull, .networkNotAllowed, .locked: .tryAgain
             default: .failed
             }
         self.init(code, error.message, cause: error)

@@ -11,8 +11,8 @@ package struct LogCommand: AsyncParsableCommand {
             more severe levels. A time is given as RFC 3339 (2026-11-21T23:51:28Z, 2026-11-21) or as how long ago \
             (90s, 15m, 2h, 3d).
 
-            For the logs of this machine give --data. For those of a device at its collector give --collector URL \
-            --device ID --token-file FILE.
+            Without more, the logs of this machine's agent are meant; --data names another directory. For those of a \
+            device at its collector give --collector URL --device ID --token-file FILE.
 
             Exit codes: 0 done, 1 failed or damaged, 64 wrong usage, 75 try again later.
             """,

@@ -82,8 +82,10 @@ final class SDKEngine: Sendable {
     var configuration: DataSamplerConfiguration? {
         get { state.withLock { $0.configuration } }
         set {
-            state.withLock { $0.configuration = newValue }
-            logs.configure(newValue)
+            // The log store is opened before the data sampler, with the same keys.
+            let configuration = newValue?.withKeys(logger: Logger(label: "ws1.sampler"))
+            state.withLock { $0.configuration = configuration }
+            logs.configure(configuration)
         }
     }
 
@@ -181,7 +183,8 @@ final class SDKEngine: Sendable {
         }
         guard URL(string: configuration.collectorURL)?.host != nil else {
             throw AWSDKError.invalidServerDetails.error(
-                "the configuration's collectorURL is not http[s]://HOST[:PORT][/PREFIX]: correct it")
+                "the configuration's collectorURL is neither http[s]://HOST[:PORT][/PREFIX] nor "
+                    + "mqtts://BROKER[:PORT]/PREFIX: correct it")
         }
         configuration.logStore = try configuration.logStore ?? logs.open()
         return configuration

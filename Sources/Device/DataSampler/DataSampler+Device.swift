@@ -1,6 +1,7 @@
 import RecordQueue
 import SampleModules
 import Transmitter
+import WipeCertificates
 import WireModel
 
 extension DataSampler {
@@ -121,10 +122,19 @@ extension DataSampler {
     /// - Parameter reason: text for the log, without personal data.
     /// - Throws: `storage`, `queue`, `queueFull`, `notRunning`. After an error, a wipe that has begun continues by
     ///   itself.
-    public func wipe(reason: String = "") async throws(DataSamplerError) {
+    public func wipe(reason: String = "") async throws(DataSamplerError) { _ = try await wipeCertified(reason: reason) }
+
+    /// As ``wipe(reason:)``.
+    ///
+    /// - Returns: the signed certificate, or why there is none. Nobody keeps it.
+    package func wipeCertified(reason: String) async throws(DataSamplerError) -> WipeCertificateFile {
         let wipes = try running().parts.wipes
         try await wipes.wipe(command: nil, reason: reason)
+        let evidence = await wipes.evidence(of: nil)
         try await wipes.wasReported()
+        return WipeCertificateFile(
+            document: evidence?.certificate,
+            remark: evidence.map(\.remark) ?? "no certificate: a command of the collector wipes this device too")
     }
 
     /// Gets this device new credentials without unenrolling it, for instance because somebody may have copied the

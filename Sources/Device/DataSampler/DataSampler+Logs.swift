@@ -121,8 +121,9 @@ extension DataSampler {
         let stored = StoredLogs(store: logs.store, application: configuration.applicationIdentifier) {
             (try? core.identity.load())?.map { "\($0.deviceID)" } ?? "device"
         }
-        let uploadsFile = StateFile<[LogUpload]>(directory: directory, name: Self.uploadsName, maximumBytes: 16 << 20)
-        let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(Self.uploadsName)) ?? []
+        let uploadsFile = StateFile<[LogUpload]>(
+            directory: directory, name: StateSeal.uploadsName, maximumBytes: 16 << 20, seal: core.seal)
+        let uploads = try uploadsFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(StateSeal.uploadsName)) ?? []
         let uploader = LogUploader(
             transmitter: transmitter, source: stored, uploads: uploads, save: { try uploadsFile.save($0) },
             events: EventSink { event in
@@ -131,7 +132,7 @@ extension DataSampler {
                 case .changed(let upload): events.post(.uploadChanged(upload))
                 }
             }, now: { core.queueTime }, roll: environment.roll, logger: core.logger)
-        let requestsFile = LogRequestLedger.file(in: directory)
+        let requestsFile = LogRequestLedger.file(in: directory, seal: core.seal)
         let ledger =
             try requestsFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(LogRequestLedger.fileName))
             ?? LogRequestLedger()
@@ -139,8 +140,6 @@ extension DataSampler {
             file: requestsFile, ledger: ledger, planner: stored, uploader: uploader, core: core, events: events)
         return (requests, uploader)
     }
-
-    private static var uploadsName: String { "log-uploads.json" }
 }
 
 extension WireRequestLogs {

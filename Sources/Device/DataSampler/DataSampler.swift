@@ -54,6 +54,9 @@ public final class DataSampler: Service {
     private let logger: Logger
     private let traces: TraceSwitch
     private let state = Mutex(State.idle)
+    /// A stop and opening anew, one at a time.
+    private let life = AsyncMutex()
+    private let isStopWanted = Mutex(false)
     private let custom = Mutex<[String: any CustomSampleModule]>([:])
     private weak let delegate: (any DataSamplerDelegate)?
 
@@ -77,11 +80,12 @@ public final class DataSampler: Service {
         delegate: (any DataSamplerDelegate)? = nil, logger: Logger
     ) throws(DataSamplerError) {
         try configuration.validate()
-        self.configuration = configuration
         self.environment = environment
         self.delegate = delegate
         traces = TraceSwitch(configuration.traceLevel)
         self.logger = traces.logger(over: logger)
+        // The same over all starts, so a passcode that was entered serves on.
+        self.configuration = configuration.withKeys(clock: environment.clock, logger: self.logger)
     }
 
     /// Whether the device of a directory is enrolled, so a start needs no enrollment token.
@@ -107,6 +111,7 @@ public final class DataSampler: Service {
                 .alreadyStarted, "a data sampler already runs in this process: stop it first, or use it")
         }
         state.withLock { $0 = .starting }
+        isStopWanted.withLock { $0 = false }
         do {
             let running = try await makeRunning()
             state.withLock { $0 = .running(running) }
@@ -127,26 +132,65 @@ public final class DataSampler: Service {
     /// due, and closes the queue. Unsent records wait on disk for the next start. Does nothing if the sampler is not
     /// running.
     public func stop() async {
-        let running = state.withLock { state -> Running? in
+        isStopWanted.withLock { $0 = true }
+        let isAlone = await life.enter()
+        defer { if isAlone { life.leave() } }
+        guard let running = stopping() else { return }
+        let sent = await end(running, sending: true)
+        state.withLock { $0 = .idle }
+        environment.slot.release()
+        logger.info("stopped", metadata: ["sent": "\(sent ? "all" : "not all; the rest waits on disk")"])
+    }
+
+    private func stopping() -> Running? {
+        state.withLock { state in
             guard case .running(let running) = state else { return nil }
             state = .stopping
             return running
         }
-        guard let running else { return }
+    }
+
+    /// - Parameter sending: whether what is due is sent before.
+    /// - Returns: whether all was sent.
+    private func end(_ running: Running, sending: Bool) async -> Bool {
         await running.parts.loop.endBeacons()
         running.work.cancel()
         await running.work.value
         running.parts.budgets.save()
         try? await running.core.queue.flush()
-        let sent = await running.parts.transmitter.drain(within: environment.drainTime)
+        let sent = sending ? await running.parts.transmitter.drain(within: environment.drainTime) : false
         running.events.finish()
         await running.hearing.value
         await running.core.close()
         await running.parts.logs.close()
         await running.connection.shutdown()
+        return sent
+    }
+
+    /// After a start without the keys, which are at hand now: opens everything anew. So one path reads what is sealed.
+    /// Records that waited in memory are written before. Goes on until that succeeds or somebody stops the sampler.
+    ///
+    /// - Parameter always: also after another start.
+    func reopen(always: Bool = false) async {
+        guard await life.enter() else { return }
+        defer { life.leave() }
+        guard let present = try? running(), always || present.core.isLocked, let former = stopping() else { return }
+        _ = await end(former, sending: false)
+        state.withLock { $0 = .starting }
+        var attempts = 0
+        while !isStopWanted.withLock({ $0 }) {
+            do throws(DataSamplerError) {
+                let running = try await makeRunning()
+                state.withLock { $0 = .running(running) }
+                return logger.notice("opened anew, with the keys that are at hand")
+            } catch {
+                logger.error("cannot go on with the keys yet", metadata: ["reason": "\(error.message)"])
+            }
+            try? await environment.sleeper.sleep(for: .seconds(min(60, 1 << min(attempts, 6))))
+            attempts += 1
+        }
         state.withLock { $0 = .idle }
         environment.slot.release()
-        logger.info("stopped", metadata: ["sent": "\(sent ? "all" : "not all; the rest waits on disk")"])
     }
 
     /// Starts, runs until the service group shuts down gracefully or the task is cancelled, and stops in order.
@@ -165,23 +209,27 @@ public final class DataSampler: Service {
     /// - Throws: `invalidConfiguration` if a value is not valid; then nothing has changed. `notRunning`.
     package func reconfigure(_ configuration: DataSamplerConfiguration) async throws(DataSamplerError) {
         try configuration.validate()
-        await (try running()).events.report(.configurationRead(configuration))
+        let running = try running()
+        await running.events.report(
+            .configurationRead(running.core.isLocked ? configuration.whileLocked() : configuration))
     }
 
     // MARK: Putting together
 
     private func makeRunning() async throws(DataSamplerError) -> Running {
-        let transport = try configuration.connectionSettings
+        let route = try configuration.collectorRoute
         // Listens before anything is opened, so that the delegate hears what a start notices.
         let heard = delegate == nil ? nil : notifier.listen()
         let core = try await SamplerCore.open(
             configuration, environment: environment, notices: notifier, logger: logger)
         do {
             // Reports a damaged identity at the start and not when the first transmission fails.
-            try core.honourUnenrollment()
+            if !core.isLocked { try core.honourUnenrollment() }
             core.keepCollector()
             // The last step that can fail, except for files, because a connection would have to be shut down again.
-            var connection = try environment.connect(transport)
+            let identity = core.identity
+            var connection = try environment.connect(
+                SamplerEnvironment.Destination(route: route) { (try? identity.load()).map { "\($0.deviceID)" } })
             let events = DeviceEvents()
             let trusting = AuthorityTransport(base: connection.transport, core: core, events: events)
             connection.transport = PinWatchingTransport(base: trusting, core: core, events: events)
@@ -212,7 +260,7 @@ public final class DataSampler: Service {
             .loadOrKeepAsDamaged(damaged: notifier.postSetAside(DoNotDisturbState.fileName)) ?? DoNotDisturbState()
         // What it begins with, before it learns more.
         let plan = DevicePolicy(
-            local: configuration, runtime: core.runtime, profile: core.storedProfile?.profile,
+            local: core.configuration, runtime: core.runtime, profile: core.storedProfile?.profile,
             doNotDisturb: doNotDisturb
         ).plan(gate: core.gate, isConsentDenied: false, awaits: core.awaitedDecisions, pins: core.pins.inForce)
         let transmitter = Transmitter(
@@ -226,7 +274,7 @@ public final class DataSampler: Service {
         ) { name in
             Self.makeModule(name, core: core, host: environment.host, logger: logger)
         }
-        let ledgerFile = CommandLedger.file(in: configuration.directory)
+        let ledgerFile = CommandLedger.file(in: configuration.directory, seal: core.seal)
         let ledger =
             try ledgerFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(CommandLedger.fileName))
             ?? CommandLedger()
@@ -255,6 +303,7 @@ public final class DataSampler: Service {
                 }
             },
             leave: { (deadline) async throws(DataSamplerError) in try await leaving.begin(by: deadline) },
+            countLogSegments: { await logs.segmentCount() },
             eraseParts: { (endsEnrollment) async throws(DataSamplerError) in
                 messages.erase()
                 await uploader.cancelAll()
@@ -287,6 +336,10 @@ public final class DataSampler: Service {
             await withTaskGroup { group in
                 group.addTask { await supervisor.run(clock: environment.clock, sleeper: environment.sleeper) }
                 group.addTask { await self.notifyDelegate(heard) }
+                if let news = connection.news {
+                    group.addTask { for await _ in news { commands.rang() } }
+                }
+                if core.isLocked { group.addTask { await self.waitForKeys(core) } }
             }
         }
         return Running(supervisor: supervisor, connection: connection, work: work, hearing: hearing)

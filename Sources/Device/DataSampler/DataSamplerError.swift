@@ -104,6 +104,7 @@ extension DataSamplerError {
             case .interrupted: .queueInterrupted
             case .tooLarge: .invalidEvent
             case .closed: .notRunning
+            case .keyUnavailable: .keyUnavailable
             case .corrupt, .newerVersion, .io, .invalid, .tooSoon: .queue
             }
         self.init(code, error.message, cause: error)

@@ -24,16 +24,19 @@ package struct OfflineSampler: Sendable {
     /// Returns the event's number once it is on synced disk.
     ///
     /// - Parameter application: bundle id of the program whose event it is, up to 200 bytes; `nil` for the agent.
-    /// - Throws: `wipePending` or `unenrolled` if an agent began or completed that, and other errors of recording.
+    /// - Throws: `keyUnavailable` if the directory is encrypted and the keys are not at hand; `wipePending` or
+    ///   `unenrolled` if an agent began or completed that, and other errors of recording.
     package func record(
         _ event: AnalyticsEvent, of application: String? = nil
     ) async throws(DataSamplerError) -> UInt64 {
+        try core.requireKeys()
         // A durable record always has a number.
-        try await core.record(event, of: application, durability: .durable) ?? 0
+        return try await core.record(event, of: application, durability: .durable) ?? 0
     }
 
     /// - Throws: as `record`.
     package func sendBeacon() async throws(DataSamplerError) -> UInt64 {
+        try core.requireKeys()
         // A running agent's beacon reports the wipe in the new epoch. Here it would be erased with the old one.
         guard !core.gate.isWiping else {
             throw DataSamplerError(

@@ -135,6 +135,9 @@ package enum Tunables {
         /// The longest interval in seconds at which a device with nothing to send asks for commands, unless it
         /// transmits more rarely or a budget slows it down. Range: 1 min to 24 h.
         package static let longestPollSeconds = 900.0
+        /// The least time between two questions because the collector rang, in microseconds. Shorter would let a forged
+        /// ring cost more. Range: 100 ms to 1 min.
+        package static let ringMicroseconds: UInt64 = 1_000_000
         /// How often work that failed on this device is repeated: the ledger's file, the plan of an upload. Range: 1 s
         /// to 10 min.
         package static let lookAgain = Duration.seconds(60)
@@ -176,6 +179,14 @@ package enum Tunables {
         /// Pages that inserts leave free for gaps, ledgers and quarantine, so a full queue can still drop. Range: 16 to
         /// 1000.
         package static let reservePages = 32
+        /// Milliseconds between two steps of a conversion to sealed or plain records, in which others get their turn.
+        /// Each step converts a quarter of a transaction. Range: 10 to 60,000.
+        package static let conversionStepMilliseconds = 250
+        /// Seconds after the opening until a conversion begins, and until one that failed is tried again. Range: 10 to
+        /// 3600.
+        package static let conversionPauseSeconds = 60
+        /// Seconds between two searches for keys that nothing names any more. Range: 3600 to 30 days.
+        package static let unusedKeysSeconds = 86_400
     }
 
     /// The store of log lines.

@@ -14,6 +14,9 @@ package enum Envelope {
     /// How much longer an envelope is than what it holds.
     package static let overhead = headBytes + 12 + 16
 
+    /// Whether the bytes begin as an envelope does; whether they open is another question.
+    package static func isEnvelope(_ bytes: Data) -> Bool { bytes.prefix(magic.count) == magic }
+
     /// - Parameter label: the place that the bytes are for, such as a file's name; they open with the same one only.
     package static func seal(_ plain: Data, label: String, with key: DataKey) throws(EncryptionError) -> Data {
         var envelope = magic

@@ -82,7 +82,7 @@ package struct KeyFileProvider: DeviceKeyProvider {
 }
 
 /// Files whose old content must not stay on the disk, as far as a file system allows that.
-enum SecretFile {
+package enum SecretFile {
     /// Overwrites, syncs and removes; harmless where there is none. A copy-on-write file system and a flash chip keep
     /// old blocks.
     static func destroy(_ path: String) throws(EncryptionError) {
@@ -97,7 +97,7 @@ enum SecretFile {
         try overwrite(file)
     }
 
-    static func overwrite(_ file: borrowing OpenFile<EncryptionError>) throws(EncryptionError) {
+    package static func overwrite(_ file: borrowing OpenFile<EncryptionError>) throws(EncryptionError) {
         guard lseek(file.descriptor, 0, SEEK_SET) == 0 else { throw file.failure("overwriting") }
         try file.write([UInt8](repeating: 0, count: try file.byteCount()))
         try file.sync()

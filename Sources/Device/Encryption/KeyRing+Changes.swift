@@ -86,10 +86,56 @@ extension KeyRing {
     // MARK: Destroying
 
     /// A key that was destroyed, for a certificate.
-    package struct DestroyedKey: Equatable, Sendable {
+    package struct DestroyedKey: Codable, Equatable, Sendable {
         package let id: UInt32
         package let purpose: String
         package let fingerprint: String
+
+        package init(id: UInt32, purpose: String, fingerprint: String) {
+            (self.id, self.purpose, self.fingerprint) = (id, purpose, fingerprint)
+        }
+    }
+
+    /// What ``destroy()`` is about to destroy. It holds no secret.
+    package struct Inventory: Codable, Equatable, Sendable {
+        /// Whose device key wraps; `nil` if the file could not be read.
+        package let provider: DeviceKeyProviderKind?
+        /// Fingerprint of the device key; `nil` if the file could not be read.
+        package let device: String?
+        package let keys: [DestroyedKey]
+
+        package init(provider: DeviceKeyProviderKind?, device: String?, keys: [DestroyedKey]) {
+            (self.provider, self.device, self.keys) = (provider, device, keys)
+        }
+    }
+
+    /// The keys as they are, for somebody who notes them before ``destroy()``. Needs no device key. A key that is made
+    /// afterwards is among those that `destroy` returns.
+    ///
+    /// - Returns: `nil` if there are none.
+    package func inventory() -> Inventory? {
+        state.withLock { _ in
+            do throws(EncryptionError) {
+                guard let content = try file.read() else { return nil }
+                return Inventory(
+                    provider: content.provider, device: content.device, keys: Self.destroyed(content))
+            } catch {
+                logger.error("the keys to destroy cannot be listed", metadata: ["reason": "\(error.message)"])
+                return Inventory(provider: nil, device: nil, keys: [])
+            }
+        }
+    }
+
+    /// Whether a key file with a device key is still there, because ``destroy()`` was not allowed to change it.
+    package var isKeyFileLeft: Bool {
+        ([provider] + others).contains { provider in
+            guard provider.kind == .file else { return false }
+            do throws(EncryptionError) { return try provider.load() != nil } catch { return true }
+        }
+    }
+
+    private static func destroyed(_ content: KeysFile.Content?) -> [DestroyedKey] {
+        (content?.keys ?? []).map { DestroyedKey(id: $0.id, purpose: $0.purpose, fingerprint: $0.fingerprint) }
     }
 
     /// Destroys the device key, as far as it is ours, and all data keys. Needs no device key. From then on nothing is
@@ -112,9 +158,7 @@ extension KeyRing {
             }
             try file.destroy()
             if let failure { throw failure }
-            return (content?.keys ?? []).map {
-                DestroyedKey(id: $0.id, purpose: $0.purpose, fingerprint: $0.fingerprint)
-            }
+            return Self.destroyed(content)
         }
     }
 

@@ -1,4 +1,5 @@
 import DeviceTunables
+import Encryption
 import Glibc
 import Synchronization
 import TelemetryBasics
@@ -16,7 +17,8 @@ import WireModel
 ///
 /// **Durability.** When a call at level error returns, the kernel has that line and every line logged before: a crash
 /// of the process loses none of them. A less severe line waits in memory for at most `flushInterval`. Lines are not
-/// synced one by one: a power cut may lose what the kernel had not written yet. Sealed segments are synced.
+/// synced one by one: a power cut may lose what the kernel had not written yet. Sealed segments are synced. If lines are
+/// encrypted and the key is not at hand, all lines wait in memory until it is, and calls at level error do not wait.
 ///
 /// **Never in the way.** No call fails. Only calls at level error and `flush()` wait for the disk. Lines that cannot be
 /// written are dropped and counted in `status` by level and reason. A warning of category `log.store` reports them as
@@ -51,8 +53,8 @@ public final class LogStore: Sendable {
         applicationName = configuration.applicationName
         applicationIdentifier = configuration.applicationIdentifier
         ownScrubbing = configuration.scrubbing
-        directory = StoreDirectory(path: configuration.directory)
         keeper = configuration.keeper
+        directory = keeper.directory
         session = SessionKeeper(configuration.session, in: directory)
         session.scrub(with: scrubber)
         writer = LogWriter(configuration.writerSettings, keeper: keeper, session: session)
@@ -113,7 +115,15 @@ public final class LogStore: Sendable {
     }
 
     /// Returns when the kernel has every line logged before, or when the line is counted as lost. Waits for the disk.
+    /// Lines that wait for the key of their encryption go on waiting.
     public func flush() { writer.flush() }
+
+    /// The keys of encryption may be at hand now: writes the lines that wait for them, and the crash logs and segments
+    /// that could not be sealed. Call it when a passcode was entered. Returns at once.
+    package func keysAvailable() { writer.keysAvailable() }
+
+    /// The keys of the segments, for a reader beside this process; `nil` if the store was given none.
+    package func keyList() throws(EncryptionError) -> KeyList? { try directory.keys?.list() }
 
     /// Erases all lines of all programs that write here: segments, crash logs and the ring. They are counted as
     /// deleted. Waits for the disk.
@@ -297,6 +307,10 @@ extension LogStore {
         public var segmentAge: Duration = .seconds(86_400)
         /// The text that is replaced in every line before it is stored anywhere.
         public var scrubbing = LogScrubbing()
+        /// The keys with which lines are encrypted; `nil`: they are plain.
+        package var keys: KeyRing?
+        /// Whether new lines are encrypted. If not, `keys` only open what is encrypted, and it becomes plain again.
+        package var isEncrypting = true
 
         /// - Parameters:
         ///   - directory: where the files lie.
@@ -345,7 +359,8 @@ extension LogStore.Configuration {
 
     var keeper: StoreKeeper {
         StoreKeeper(
-            directory: StoreDirectory(path: directory), maximumBytes: maximumBytes, ringBytes: ringBytes,
+            directory: StoreDirectory(path: directory, keys: keys.map { LogKeys($0, isSealing: isEncrypting) }),
+            maximumBytes: maximumBytes, ringBytes: ringBytes,
             maximumAge: maximumAge.milliseconds * 1000, application: applicationIdentifier)
     }
 

@@ -15,6 +15,9 @@ public struct LogStoreError: Error, Sendable, CustomStringConvertible {
         case io
         /// A file is not what was written.
         case damaged
+        /// Lines are encrypted, and their key is not at hand: a passcode was not entered yet, or the device key is
+        /// missing. Nothing is damaged; try again when the key is there.
+        case locked
         /// A later version wrote the file.
         case newer
         /// Another process is doing this.

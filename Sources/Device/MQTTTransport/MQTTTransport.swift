@@ -8,7 +8,8 @@ import WireModel
 /// The device's transport over a message broker: the exchanges of the wire protocol as messages of MQTT 5.
 /// `Schemas/mqtt/PROTOCOL.md` describes them.
 ///
-/// It connects when it runs, and stays connected, so that news reach the device at once. Safe to use from any task.
+/// It connects with the first request, and stays connected, so that news reach the device at once. Safe to use from any
+/// task.
 /// `shutdown()` must be called once, last.
 package final class MQTTTransport: Transport {
     private struct Exchange {
@@ -18,6 +19,8 @@ package final class MQTTTransport: Transport {
 
     private struct State {
         var security: MQTTSecurity
+        /// Of the connection that is open or being made.
+        var usedSecurity: MQTTSecurity?
         var exchanges: [Data: Exchange] = [:]
         /// Of the connection that is open or being made.
         var connection = ""
@@ -52,7 +55,7 @@ package final class MQTTTransport: Transport {
 
     private let rings: AsyncStream<Void>.Continuation
 
-    /// Opens the library, and connects once it is started.
+    /// Opens the library.
     ///
     /// - Parameters:
     ///   - device: the device id once the device is enrolled, as it is now.
@@ -82,7 +85,8 @@ package final class MQTTTransport: Transport {
         link.transport.withLock { $0.value = self }
     }
 
-    /// Connects, and stays connected until `shutdown()`.
+    /// Connects, and stays connected until `shutdown()`. The first request does it by itself, when pins and authorities
+    /// are known: the broker's password must not leave without them.
     package func start() {
         state.withLock { state in
             guard state.running == nil, !state.isShutDown else { return }
@@ -124,6 +128,7 @@ package final class MQTTTransport: Transport {
     // MARK: - Exchanges
 
     package func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        start()
         let result = await withTaskGroup(of: Result<TransportResponse, TransportError>?.self) { group in
             group.addTask {
                 do throws(TransportError) { return .success(try await self.exchange(request)) } catch {
@@ -257,6 +262,7 @@ package final class MQTTTransport: Transport {
         next.security = state.withLock { state in
             state.connection = connection
             state.announced = nil
+            state.usedSecurity = state.security
             return state.security
         }
         next.will = stateMessage("offline", connection: connection, device: device(), reason: "lost")
@@ -266,6 +272,8 @@ package final class MQTTTransport: Transport {
     private func changed(_ change: MQTTClient.Change) async {
         switch change {
         case .connected:
+            // Other pins came while it connected.
+            guard state.withLock({ $0.usedSecurity == $0.security }) else { return client.reconnect() }
             await announce("online")
             // What was new while it was away was told to nobody.
             rings.yield()
@@ -282,11 +290,15 @@ package final class MQTTTransport: Transport {
         if path == WireNames.unenrollPath {
             state.withLock { $0.hasUnenrolled = true }
             await forget()
-        } else if state.withLock({ $0.announced }) != .some(device()) {
-            // It has got its id since. The enrollment is kept after its answer, so this is the next request.
-            state.withLock { $0.hasUnenrolled = false }
-            await announce("online")
+            return
         }
+        let former = state.withLock { $0.announced }
+        guard former != .some(device()) else { return }
+        // It has got its id since. The enrollment is kept after its answer, so this is the next request.
+        state.withLock { $0.hasUnenrolled = false }
+        await announce("online")
+        // What was new for the id before was told to nobody. Where the state could not be published, nothing is known.
+        if former != nil { rings.yield() }
     }
 
     private func announce(_ word: String, reason: String? = nil) async {

@@ -1,3 +1,4 @@
+import Encryption
 import Glibc
 import SQLite
 import TelemetryBasics
@@ -17,6 +18,8 @@ package struct QueueError {
         case tooLarge = "too-large"
         /// The file contradicts itself, or is no queue.
         case corrupt
+        /// A key that sealed records need is not at hand: it is locked, missing or another one. Nothing is lost.
+        case keyUnavailable = "key-unavailable"
         /// A newer version wrote the file.
         case newerVersion = "newer-version"
         case io
@@ -55,6 +58,8 @@ extension QueueError {
             self = error
         case let error as FileError:
             self.init(error)
+        case let error as EncryptionError:
+            self.init(error)
         case let error as SQLiteError:
             switch error.code {
             case .full: self.init(.diskFull, error.message, cause: error)
@@ -74,6 +79,15 @@ extension QueueError {
     static func corrupt(_ file: String, _ finding: String) -> QueueError {
         QueueError(.corrupt, "\(file): \(finding)", remedy: corruptRemedy)
     }
+
+    /// Why something could not be sealed or opened. Whatever it is, no record is damaged by it.
+    init(_ error: EncryptionError) {
+        let code: Code = error.code == .diskFull ? .diskFull : .keyUnavailable
+        let finding = error.message.last == "." ? String(error.message.dropLast()) : error.message
+        self.init(code, finding, remedy: code == .keyUnavailable ? Self.keyRemedy : nil, cause: error)
+    }
+
+    private static let keyRemedy = "The queue goes on when the key is there; what is sealed stays until then."
 
     static let closed = QueueError(.closed, "The queue is closed. Open it again.")
 

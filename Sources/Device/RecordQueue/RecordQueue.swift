@@ -1,4 +1,5 @@
 import DeviceTunables
+import Encryption
 import Logging
 import WireModel
 
@@ -69,8 +70,8 @@ package final class RecordQueue: Sendable {
     /// Queues a record and waits until it is on synced disk. Calls that wait at the same time share one sync.
     ///
     /// - Returns: its number.
-    /// - Throws: as `enqueue`, and `.diskFull`, `.capReached` (both counted), `.io`, `.corrupt`. After an error the
-    ///   record is not in the queue. Only if the disk failed while syncing, it may be.
+    /// - Throws: as `enqueue`, and `.diskFull`, `.capReached` (both counted), `.keyUnavailable`, `.io`, `.corrupt`.
+    ///   After an error the record is not in the queue. Only if the disk failed while syncing, it may be.
     package func enqueueDurably(_ record: NewRecord) async throws(QueueError) -> UInt64 {
         try await writer.enqueueDurably(record)
     }
@@ -87,15 +88,16 @@ package final class RecordQueue: Sendable {
     ///   - maximumRecords: 1 or more.
     ///   - hold: only records of at least this age, by the queue clock. Nothing overtakes: the first younger record
     ///     ends the part.
-    /// - Returns: `nil` if nothing waits or is due, and after the histories have diverged.
+    /// - Returns: `nil` if nothing waits or is due, after the histories have diverged, and while the front is sealed
+    ///   by a key that is not at hand.
     package func nextPart(
         of stream: StreamName, maximumBytes: Int, maximumRecords: Int, hold: Duration
     ) async throws(QueueError) -> BatchPart? {
         try await writer.run(committingFirst: true) { store in
             try store.keepClock()
-            try store.dropOverAged()
-            // What a crash or a full disk left of an ended epoch.
-            _ = try store.advanceEnded()
+            try store.openLinks()
+            guard store.isChainKnown else { return nil }
+            try store.upkeep()
             return try store.nextPart(
                 of: stream, maximumBytes: maximumBytes, maximumRecords: maximumRecords, hold: hold)
         }
@@ -203,6 +205,10 @@ extension RecordQueue {
         /// The most quarantined records, and their bytes, 0 or more. The oldest go first.
         package var quarantineRecords = 64
         package var quarantineBytes = 1 << 20
+        /// The keys that seal and open records; `nil`: new records are plain, and sealed ones wait for keys.
+        package var keys: KeyRing?
+        /// With keys: whether new records are sealed, and plain ones that wait. `false`: sealed ones become plain.
+        package var isSealing = true
 
         package init() {}
 
@@ -295,6 +301,28 @@ extension RecordQueue {
     /// Erases and moves rows until nothing is left, in transactions between which others get their turn.
     private func advanceEnded() async throws(QueueError) {
         while try await run({ try $0.advanceEnded() }) {}
+    }
+}
+
+/// Keys of sealed records.
+extension RecordQueue {
+    /// Somebody has given a key. What waits in memory is stored, and what is sealed can be sent again.
+    package func keysAvailable() { writer.keysAvailable() }
+
+    /// Drops what is sealed by keys that are gone, counted as `unreadable`, and begins a new epoch. Everything else is
+    /// kept, and the collector is asked as ever which of it has arrived. Does nothing if no key is gone. After a kill
+    /// the next call, or the next part, goes on.
+    ///
+    /// - Returns: the number of dropped records, quarantined ones included, which were counted before.
+    /// - Throws: `.keyUnavailable` while the keys are locked or their device key is missing: then nobody knows which
+    ///   are gone, and nothing changes.
+    @discardableResult
+    package func giveUpSealed() async throws(QueueError) -> UInt64 {
+        var dropped = try await run(committingFirst: true) { try $0.beginGivingUp() }
+        while let more = try await run({ try $0.dropGivenUp() }) { dropped += more }
+        try await advanceEnded()
+        try await flush()
+        return dropped
     }
 }
 

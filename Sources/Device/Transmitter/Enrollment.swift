@@ -26,6 +26,9 @@ package struct Enrollment: Equatable, Sendable {
     /// Kept with `spareCredential`.
     package var spareCertificate = ""
 
+    /// The private key of this enrollment, 32 bytes: the device signs its wipe certificates with it. `nil` if it
+    /// enrolled with a version that made none. Never logged.
+    package var wipeKey: Data?
     /// When `credential` was issued, by the collector's clock, in microseconds since 1970. `nil` if the collector did
     /// not send its time.
     package var credentialSince: Int64?
@@ -83,6 +86,9 @@ package protocol EnrollmentStore: Sendable {
     func save(_ enrollment: Enrollment) throws
     /// Completes the request whose answer was saved, so the next request gets a new id.
     func requestAnswered() throws
+    /// The private key whose public one the last request carries, 32 bytes; `nil` for none. On synced disk as long as
+    /// the request's id.
+    func wipeKey() throws -> Data?
     /// Forgets the credential, its copies included, and keeps the device id. Returns when that is on synced disk. May
     /// be repeated.
     func unenroll() throws

@@ -83,6 +83,7 @@ extension Transmitter {
                 recordTime(answer.serverTime, askedAt: began)
                 var grant = Grant(enrollment: try Enrollment(answer), clonedFrom: clonedFrom)
                 grant.enrollment.credentialSince = collectorTime
+                grant.enrollment.wipeKey = try enrollments.wipeKey()
                 if !request.certificateSigningRequest.isEmpty {
                     grant.enrollment.certificate = granted(certificate: answer.certificate)
                 }

@@ -101,15 +101,17 @@ final class ClusterDeployment: Sendable {
     func log(_ place: Int) -> String { Program.text("\(directory)/collector-\(place).log") }
 
     /// Returns when the collector is ready.
-    /// - Parameter failpoint: where the collector kills itself, as `WS1_TEST_FAILPOINT` has it.
-    func start(_ place: Int, failpoint: String? = nil) async throws {
+    /// - Parameters:
+    ///   - extra: more arguments.
+    ///   - failpoint: where the collector kills itself, as `WS1_TEST_FAILPOINT` has it.
+    func start(_ place: Int, _ extra: [String] = [], failpoint: String? = nil) async throws {
         let path = "\(directory)/collector-\(place).log"
         let child = try ChildProcess(
             Program.collector.path,
             [
                 "serve", "--config", configuration, "--data", "\(directory)/collector-\(place)", "--listen",
                 "127.0.0.1:\(ports[place])",
-            ],
+            ] + extra,
             environment: Program.environment(
                 environment.merging(failpoint.map { ["WS1_TEST_FAILPOINT": $0] } ?? [:]) { first, _ in first }),
             output: path, errors: path)
@@ -167,13 +169,16 @@ final class ClusterDeployment: Sendable {
     }
 
     /// Starts an agent that reports to a port each second.
-    func startAgent(port: Int) throws -> ChildProcess {
+    func startAgent(port: Int) throws -> ChildProcess { try startAgent(["--collector", "http://127.0.0.1:\(port)"]) }
+
+    /// - Parameter collector: the arguments that name it.
+    func startAgent(_ collector: [String]) throws -> ChildProcess {
         try ChildProcess(
             Program.agent.path,
             [
-                "run", "--data", agentData, "--collector", "http://127.0.0.1:\(port)", "--enrollment-token-file",
+                "run", "--data", agentData, "--enrollment-token-file",
                 enrollmentToken, "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
-            ], environment: Program.environment([:]), output: directory + "/agent.log",
+            ] + collector, environment: Program.environment([:]), output: directory + "/agent.log",
             errors: directory + "/agent.log")
     }
 

@@ -85,13 +85,18 @@ final class Deployment: Sendable {
     /// Starts the agent; it reports to the collector, or to `port` where something else stands between the two.
     /// - Parameter environment: besides what this process has.
     func startAgent(_ extra: [String] = [], port: Int? = nil, environment: [String: String] = [:]) throws {
-        let child = try start(
-            [
-                Program.agent.path, "run", "--data", agentData, "--collector",
-                "http://127.0.0.1:\(port ?? collectorPort)",
+        try startAgent(
+            arguments: [
+                "--collector", "http://127.0.0.1:\(port ?? collectorPort)",
                 "--enrollment-token-file", collectorData + "/enrollment-token",
                 "--sample-interval", "1", "--transmit-interval", "1", "--event-hold", "0",
-            ] + extra, environment: environment, log: "agent.log")
+            ] + extra, environment: environment)
+    }
+
+    /// Starts the agent with these arguments and its data directory.
+    func startAgent(arguments: [String], environment: [String: String] = [:]) throws {
+        let child = try start(
+            [Program.agent.path, "run", "--data", agentData] + arguments, environment: environment, log: "agent.log")
         running.withLock { $0.agent = child }
     }
 

@@ -38,7 +38,7 @@ import WireModel
 
     @Test func `A newer state is refused by name`() {
         let error = #expect(throws: LogStoreError.self) {
-            _ = try StoreState(text: "ws1log-state 2\nanything\n", path: "state")
+            _ = try StoreState(text: "ws1log-state 3\nanything\n", path: "state")
         }
         #expect(error?.code == .newer)
     }

@@ -115,12 +115,12 @@ import WireModel
     }
 
     @Test func `A newer state is left alone`() async throws {
-        try temporary.write(Array("ws1log-state 2\n".utf8), "state")
+        try temporary.write(Array("ws1log-state 3\n".utf8), "state")
         let store = try store()
         store.error("no")
         #expect(store.status.failure?.code == .newer && store.status.dropped[.unwritable]?.error == 1)
         await store.close()
-        #expect(try temporary.read("state") == Array("ws1log-state 2\n".utf8))
+        #expect(try temporary.read("state") == Array("ws1log-state 3\n".utf8))
         #expect(try WrittenLog(temporary.directory).segments.isEmpty)
     }
 

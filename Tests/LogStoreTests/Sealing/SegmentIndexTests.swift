@@ -63,7 +63,7 @@ import WireModel
 
     @Test func `A greater version is refused by name`() throws {
         let text = resummed(
-            String(decoding: try sample().text, as: UTF8.self).replacing("index 1\n", with: "index 2\n"))
+            String(decoding: try sample().text, as: UTF8.self).replacing("index 1\n", with: "index 3\n"))
         #expect { try SegmentIndex(text: text, path: "x") } throws: { ($0 as? LogStoreError)?.code == .newer }
     }
 

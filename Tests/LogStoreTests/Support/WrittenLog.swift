@@ -30,11 +30,7 @@ struct WrittenLog {
             segments.append(name)
             let isSealed = parts.contains(.index)
             sealed += isSealed ? 1 : 0
-            let stored = try Data(contentsOf: URL(fileURLWithPath: directory.path(name, isSealed ? .sealed : .text)))
-            let text =
-                isSealed
-                ? try GzipCodec.decompress(stored, limits: InflateLimits(maximumBytes: 6_000_000, maximumRatio: 2000))
-                : stored
+            let text = try Self.text(name, isSealed: isSealed, in: directory)
             if text.count > LogLimits.chunkBytes { faults.append("\(name): \(text.count) bytes") }
             var last: LogNumber?
             text.withUnsafeBytes { text in
@@ -54,6 +50,20 @@ struct WrittenLog {
                 }
             }
         }
+    }
+
+    /// From the bytes of the files as they are; through the reader where they are encrypted.
+    private static func text(_ name: SegmentName, isSealed: Bool, in directory: StoreDirectory) throws -> Data {
+        guard directory.keys == nil else {
+            var text = Data()
+            try SegmentReader.open(name, in: directory, inflater: BlockInflater()).read(
+                0..<Int.max, where: { _ in true }
+            ) { piece, _ in text.append(contentsOf: piece) }
+            return text
+        }
+        let stored = try Data(contentsOf: URL(fileURLWithPath: directory.path(name, isSealed ? .sealed : .text)))
+        guard isSealed else { return stored }
+        return try GzipCodec.decompress(stored, limits: InflateLimits(maximumBytes: 6_000_000, maximumRatio: 2000))
     }
 
     var counts: LogLevelCounts {

@@ -1,5 +1,7 @@
+import Encryption
 import Foundation
 import Glibc
+import Logging
 import TestKit
 import Testing
 import WireModel
@@ -11,6 +13,8 @@ import WireModel
 @Suite struct KillTests {
     static let directoryVariable = "LOG_STORE_KILL_DIRECTORY"
     static let reportVariable = "LOG_STORE_KILL_REPORT"
+    /// The data directory with the keys; empty: lines are plain.
+    static let keysVariable = "LOG_STORE_KILL_KEYS"
 
     /// One error in so many lines.
     static let errorEvery = 7
@@ -22,7 +26,7 @@ import WireModel
         private let report: Int32
         private var text: [UInt8] = []
 
-        init(_ directory: StoreDirectory) throws {
+        init(_ directory: StoreDirectory, keys: String?) throws {
             let fifo = FileManager.default.temporaryDirectory.appendingPathComponent(
                 "log-store-\(UUID().uuidString).report"
             ).path
@@ -37,6 +41,7 @@ import WireModel
             var environment = ProcessInfo.processInfo.environment
             environment[KillTests.directoryVariable] = directory.path
             environment[KillTests.reportVariable] = fifo
+            environment[KillTests.keysVariable] = keys ?? ""
             process = try SpawnedProcess.start(
                 arguments, environment: environment.map { "\($0.key)=\($0.value)" }, streams: [.null, .null, .null],
                 hasOwnGroup: false)
@@ -71,16 +76,35 @@ import WireModel
         }
     }
 
-    @Test func `A killed process loses no error, nor what came before it`() async throws {
+    static func ring(_ directory: String) -> KeyRing {
+        KeyRing(
+            directory: directory, provider: KeyFileProvider(path: "\(directory)/device.key"), now: { 1_000_000 },
+            logger: Logger(label: "test"))
+    }
+
+    @Test(arguments: [false, true])
+    func `A killed process loses no error, nor what came before it`(isEncrypted: Bool) async throws {
         let temporary = try TemporaryStore()
-        let directory = temporary.directory
-        let returned = try await BlockingCall.run { try Self.killAFew(directory) }
+        let data = try TemporaryDirectory()
+        let keys = isEncrypted ? data.path : nil
+        // The victims share one file of keys, so it is there before them.
+        if let keys { _ = try Self.ring(keys).sealingKey(for: .logs) }
+        let directory = StoreDirectory(path: temporary.directory.path, keys: keys.map { LogKeys(Self.ring($0)) })
+        let returned = try await BlockingCall.run { try Self.killAFew(directory, keys: keys) }
         #expect(returned.count > 100)
+        if let line = returned.first, isEncrypted {
+            for file in try directory.names() {
+                let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path(file)))
+                #expect(bytes.range(of: Data(line.utf8)) == nil, "\(file) has a line in plain")
+            }
+        }
         // Whoever opens the store next seals what the dead have left.
-        let store = try LogStore(LogStore.Configuration(directory: temporary.directory.path, applicationName: "test"))
+        var configuration = LogStore.Configuration(directory: directory.path, applicationName: "test")
+        configuration.keys = keys.map { Self.ring($0) }
+        let store = try LogStore(configuration)
         await store.close()
 
-        let log = try WrittenLog(temporary.directory)
+        let log = try WrittenLog(directory)
         #expect(log.faults.isEmpty && log.sealed == log.segments.count)
         #expect(Set(log.lines.map(\.number)).count == log.lines.count)
         let lines = log.lines.filter { $0.kind != .crash }.map(\.message)
@@ -95,11 +119,11 @@ import WireModel
         #expect(dropped.keys.allSatisfy { $0 == .torn })
     }
 
-    private static func killAFew(_ directory: StoreDirectory) throws -> [String] {
+    private static func killAFew(_ directory: StoreDirectory, keys: String?) throws -> [String] {
         var generator = SplitMix64(seed: UInt64(getpid()))
         var returned: [String] = []
         for _ in 1...3 {
-            let victims = try (1...2).map { _ in try Victim(directory) }
+            let victims = try (1...2).map { _ in try Victim(directory, keys: keys) }
             for victim in victims {
                 victim.read(bytes: Int.random(in: 500...20_000, using: &generator))
                 victim.end()
@@ -118,6 +142,7 @@ import WireModel
         var configuration = LogStore.Configuration(
             directory: try #require(environment[KillTests.directoryVariable]), applicationName: "victim")
         configuration.flushInterval = .milliseconds(20)
+        if let keys = environment[KillTests.keysVariable], !keys.isEmpty { configuration.keys = KillTests.ring(keys) }
         let store = try LogStore(configuration)
         let report = open(try #require(environment[KillTests.reportVariable]), O_WRONLY | O_CLOEXEC)
         for thread in 0..<KillTests.threads {

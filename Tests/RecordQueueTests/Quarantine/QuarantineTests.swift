@@ -195,6 +195,7 @@ struct QuarantineTests {
         case .restored:
             #expect(try await fates(queue) == ["uncertain", "uncertain"], "a branch that is gone may have sent them")
         case .reboundSend: #expect(try await fates(queue) == ["not-stored", "not-stored"])
+        case .givenUp: #expect(try await fates(queue) == ["not-stored", "uncertain"], "what is known stays known")
         default: #expect(try await fates(queue).isEmpty, "given up, with what waits")
         }
         await queue.close()

@@ -44,6 +44,8 @@ package final class InMemoryEnrollmentStore: EnrollmentStore {
 
     package func requestAnswered() { kept.withLock { $0.request = nil } }
 
+    package func wipeKey() -> Data? { nil }
+
     package func unenroll() throws {
         kept.withLock { kept in
             if case .enrolled(let enrollment) = kept.state { kept.state = .unenrolled(enrollment.deviceID) }

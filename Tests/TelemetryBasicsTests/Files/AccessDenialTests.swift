@@ -1,4 +1,4 @@
-import TelemetryBasics
+import Foundation
 import Testing
 
 @testable import TelemetryBasics
@@ -10,6 +10,25 @@ import Testing
         for word in ["/etc/shadow", "user root", "mode 0", "Run it as root"] { #expect(text.contains(word), "\(text)") }
         // What lies beyond a file that is missing is nobody's.
         #expect(AccessDenial.text("/nonexistent/a/b", 13)?.contains("/nonexistent/a/b") == true)
+    }
+
+    @Test func `The group that may pass is named, and no other`() throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("denial-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        for (mode, isOpen) in [(0o710, true), (0o750, true), (0o740, false), (0o700, false)] as [(mode_t, Bool)] {
+            #expect(chmod(directory, mode) == 0)
+            let denial = AccessDenial(directory)
+            #expect((denial.group != nil) == isOpen, "\(String(mode, radix: 8))")
+            #expect(denial.remedy.contains("usermod -aG \(denial.group ?? "?") ") == isOpen)
+            #expect(denial.remedy.hasPrefix("Run it as "))
+        }
+        let file = "\(directory)/file"
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        #expect(chmod(directory, 0o700) == 0 && chmod(file, 0o640) == 0)
+        #expect(AccessDenial(file).group != nil)
+        #expect(chmod(file, 0o610) == 0)
+        #expect(AccessDenial(file).group == nil)
     }
 
     @Test func `Groups are found by name and by number`() {

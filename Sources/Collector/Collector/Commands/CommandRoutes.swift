@@ -230,6 +230,7 @@ extension CommandView {
         kind = row.command.action?.kind ?? "unknown"
         arguments = CommandArguments(row.command.action)
         deviceInformation = try row.status.information.map(MessageView.json)
+        wipeCertificate = try row.status.certificate.map { try WipeCertificateView($0) }
     }
 }
 

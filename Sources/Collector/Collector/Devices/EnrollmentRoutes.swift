@@ -31,6 +31,10 @@ struct EnrollmentRoutes: RouteGroup {
             guard request.requestID.isEmpty || request.requestID.count == 16 else {
                 throw Problem.malformed("request_id has \(request.requestID.count) bytes; expected 16, or none.")
             }
+            guard request.wipeSigningKey.isEmpty || request.wipeSigningKey.count == 32 else {
+                throw Problem.malformed(
+                    "wipe_signing_key has \(request.wipeSigningKey.count) bytes; expected 32 (Ed25519), or none.")
+            }
             guard request.machineHash.utf8.count <= Self.machineHashBytes else {
                 throw Problem.malformed(
                     """

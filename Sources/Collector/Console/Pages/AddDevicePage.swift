@@ -3,7 +3,8 @@ import Foundation
 import JSON
 import WireModel
 
-/// Makes an enrollment token and the one line that brings a device to this collector, and shows the devices that come.
+/// Makes an enrollment token. Shows, for each way to install the agent, the one line that brings a device to this
+/// collector, and the devices that come.
 struct AddDevicePage: ConsolePage {
     let path = "/add-device"
     let role = PersonRole.administrator
@@ -55,13 +56,14 @@ struct AddDevicePage: ConsolePage {
             [
                 "token": JSONValue.of(token).with(["isGood": .boolean(token.state == "good")]), "lines": lines ?? .null,
                 "devices": .of(devices.items), "total": .of(devices.total),
+                "newest": devices.items.first.map { .of($0) } ?? .null,
                 "hasDevices": .boolean(!devices.items.isEmpty),
                 "hasMore": .boolean(devices.next != nil),
                 "address": .text("\(visit.base)\(path)?token=\(token.id.percentEncoded)"),
             ])
     }
 
-    /// The lines to paste on a device.
+    /// The lines to paste on a device: one for each package, the container and the library.
     private static func lines(_ token: TokenView, address: String?) -> JSONValue {
         guard let url = token.enrollmentURL else { return .null }
         let isPlain = address?.lowercased().hasPrefix("http:") ?? false
@@ -70,17 +72,20 @@ struct AddDevicePage: ConsolePage {
         // The agent sends credentials in the clear to another machine only if it is told to.
         let isExposed = isPlain && !isLoopback
         let word = APIRequest.quoted(url)
+        // Packages and image take the same variables, and keep them where only root reads them.
+        let variables = ["WS1_ENROLLMENT=\(word)"] + (isExposed ? ["WS1_ALLOW_PLAINTEXT=true"] : [])
+        let environment = variables.joined(separator: " ")
         let swift = """
             var configuration = try DataSamplerConfiguration(
                 directory: "/var/lib/kiosk/telemetry", enrollmentURL: "\(url)")
             """
         return [
-            "agent": .text(
-                "WS1_ENROLLMENT=\(word)\(isExposed ? " WS1_ALLOW_PLAINTEXT=true" : "")"
-                    + " ws1agent run --data /var/lib/ws1agent"),
+            "deb": .text("\(environment) apt-get install -y ./ws1agent_*.deb"),
+            "rpm": .text("\(environment) dnf install -y ./ws1agent-*.rpm"),
+            "tarball": .text("tar -xzf ws1agent-*.tar.gz && \(environment) ws1agent-*/install"),
             "container": .text(
-                "docker run -d --restart unless-stopped -v ws1agent:/data -e WS1_ENROLLMENT=\(word)"
-                    + "\(isExposed ? " -e WS1_ALLOW_PLAINTEXT=true" : "") ws1agent"),
+                "docker run -d --restart unless-stopped -v ws1agent:/data"
+                    + "\(variables.map { " -e \($0)" }.joined()) ws1agent"),
             "library": .text(swift + (isExposed ? "\nconfiguration.allowsPlaintext = true" : "")),
             "isExposed": .boolean(isExposed), "isPlain": .boolean(isPlain),
             "isPinned": .boolean(token.enrollmentPins ?? 0 > 0),

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import RecordStore
+import WipeCertificates
 import WireModel
 
 package enum CommandSubject {}
@@ -94,6 +95,8 @@ package struct CommandStatus: Equatable, Sendable {
     package var progress: UInt32 = 0
     package var detail = ""
     package var information: WireDeviceInformation?
+    /// What the device sent as the certificate of a wipe, and what the collector found; `nil` for none.
+    package var certificate: WipeCertificateFile?
 
     /// The most bytes of a detail.
     private static let detailBytes = 4096

@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import Logging
 import RecordStore
+import WipeCertificates
 import WireModel
 
 extension MetadataService {
@@ -216,7 +217,7 @@ extension MetadataService {
     /// Returns when an end is written: the device removes its report with the answer, and a collector that is killed
     /// must not forget what it acknowledged. Other reports are written soon after, and before they are read.
     package nonisolated func recordResults(_ results: [WireCommandResult], of device: DeviceID, at now: Int64) async {
-        let said = results.filter { $0.commandID.count == 16 }
+        let said = results.filter { $0.commandID.count == 16 }.map(\.bounded)
         guard !said.isEmpty else { return }
         let taken = self.results.record(ResultBuffer.Entry(device: device, at: now, results: said))
         if case .full = taken { return }
@@ -255,10 +256,14 @@ extension MetadataService {
         let former = row.status
         row.status.apply(result)
         guard row.status != former else { return }
+        // A state that is final is kept, so a certificate that arrived with it is never replaced.
+        if row.status.state == .done { row.status.certificate = try certificate(in: result, of: row, at: time) }
         try connection.run(
-            "UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, updated = ? WHERE id = ?",
-            row.status.state.rawValue, Int(row.status.progress), row.status.detail, row.status.information?.encoded,
-            time, result.commandID)
+            """
+            UPDATE command SET state = ?, progress = ?, detail = ?, result = ?, certificate = ?, updated = ? \
+            WHERE id = ?
+            """, row.status.state.rawValue, Int(row.status.progress), row.status.detail,
+            row.status.information?.encoded, try row.status.certificate.map(Self.stored), time, result.commandID)
         if CommandStatus.isFinal(row.status.state) { recordChanged(.commands(device)) }
     }
 
@@ -316,7 +321,8 @@ extension MetadataService {
 }
 
 extension CommandRow {
-    fileprivate static let columns = "device, bytes, created, expires, issuer, state, progress, detail, result, updated"
+    fileprivate static let columns =
+        "device, bytes, created, expires, issuer, state, progress, detail, result, updated, certificate"
 
     fileprivate static func one(
         _ id: Data, of device: DeviceID, in connection: any RegistrySession
@@ -339,6 +345,9 @@ extension CommandRow {
         status.progress = UInt32(clamping: try row.int64("progress"))
         status.detail = try row.string("detail")
         status.information = try row.optionalData("result").flatMap { try? WireDeviceInformation.decode($0) }
+        status.certificate = try row.optionalData("certificate").flatMap {
+            try? WipeCertificateFile(bytes: $0)
+        }
         self.init(
             device: device, command: command, created: created, expires: expires, issuer: issuer, status: status,
             updated: try row.optionalInt64("updated"))

@@ -30,7 +30,7 @@ package struct RegistrySchema: Sendable {
 
     package init(tables: String, steps: [Step]) { (self.tables, self.steps) = (tables, steps) }
 
-    package static let current = RegistrySchema(tables: presentTables, steps: [])
+    package static let current = RegistrySchema(tables: presentTables, steps: presentSteps)
 
     package var version: Int { 1 + steps.count }
 
@@ -47,6 +47,15 @@ package struct RegistrySchema: Sendable {
             .replacing(" TEXT", with: " text COLLATE \"C\"").replacing(" INTEGER", with: " int8")
             .replacing(" BLOB", with: " bytea")
     }
+
+    private static let presentSteps = [
+        Step(
+            "devices have a key for wipe certificates, and commands a certificate",
+            sql: """
+                ALTER TABLE device ADD COLUMN wipe_key BLOB;
+                ALTER TABLE command ADD COLUMN certificate BLOB;
+                """)
+    ]
 
     private static let presentTables = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB, number INTEGER) WITHOUT ROWID;
@@ -66,7 +75,8 @@ package struct RegistrySchema: Sendable {
             created INTEGER NOT NULL, enrolled INTEGER NOT NULL, revoked INTEGER, test INTEGER NOT NULL,
             enrollment_id BLOB NOT NULL, left_at INTEGER, predecessor BLOB, credential_generation INTEGER,
             enrollment_token TEXT, dnd_revision INTEGER NOT NULL DEFAULT 0, dnd_on INTEGER NOT NULL DEFAULT 0,
-            dnd_at INTEGER NOT NULL DEFAULT 0, dnd_person TEXT, dnd_request BLOB);
+            dnd_at INTEGER NOT NULL DEFAULT 0, dnd_person TEXT, dnd_request BLOB,
+            wipe_key BLOB);
         CREATE INDEX device_organization ON device (organization, id);
         CREATE INDEX device_machine ON device (organization, machine_hash);
         CREATE INDEX device_predecessor ON device (predecessor) WHERE predecessor IS NOT NULL;
@@ -111,7 +121,8 @@ package struct RegistrySchema: Sendable {
             row INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, device BLOB NOT NULL, enrollment_id BLOB NOT NULL,
             bytes BLOB NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL, issuer TEXT NOT NULL,
             idempotency_key TEXT, request_hash BLOB NOT NULL, state INTEGER NOT NULL DEFAULT 0,
-            progress INTEGER NOT NULL DEFAULT 0, detail TEXT NOT NULL DEFAULT '', result BLOB, updated INTEGER);
+            progress INTEGER NOT NULL DEFAULT 0, detail TEXT NOT NULL DEFAULT '', result BLOB, updated INTEGER,
+            certificate BLOB);
         CREATE INDEX command_device ON command (device, created, id);
         CREATE UNIQUE INDEX command_idempotency ON command (device, idempotency_key) WHERE idempotency_key IS NOT NULL;
         CREATE TABLE device_job (

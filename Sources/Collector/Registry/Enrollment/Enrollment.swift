@@ -27,6 +27,9 @@ extension WireEnrollRequest {
     /// The most bytes stored of each text that a device reports about itself, so one device cannot inflate a list.
     package static let textBytes = 255
 
+    /// The public key for wipe certificates; `nil` if the device has none.
+    var wipeKey: Data? { wipeSigningKey.isEmpty ? nil : wipeSigningKey }
+
     /// Cuts every text between characters to what is stored. The machine's hash is not cut, because two machines could
     /// then look like one.
     var bounded: WireEnrollRequest {

@@ -161,8 +161,8 @@ extension MetadataService {
         let asked = DeviceID(request.deviceID)
         let issued = try ledger.issue(to: id, of: found.organization)
         try connection.run(
-            "UPDATE device SET next_credential_hash = ?, credential_generation = ? WHERE id = ?", issued.secret.hash,
-            issued.generation, id.data)
+            "UPDATE device SET next_credential_hash = ?, credential_generation = ?, wipe_key = ? WHERE id = ?",
+            issued.secret.hash, issued.generation, request.wipeKey, id.data)
         try report(
             .deviceEnroll, of: id, organization: found.organization, ["again": "true", "name": request.deviceName],
             at: now)
@@ -293,13 +293,13 @@ extension MetadataService {
             INSERT INTO device (id, organization, name, os_name, os_distribution, os_version, os_kernel, \
             os_architecture, agent_version,
                 application, machine_hash, test, credential_hash, created, enrolled, enrollment_id, \
-            credential_generation, enrollment_token)
-            VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+            credential_generation, enrollment_token, wipe_key)
+            VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
             """, id.data, organization, request.deviceName, system.name, system.distribution, system.version,
             system.kernel,
             system.architecture, request.agentVersion, request.application, request.machineHash, request.test,
             issued.secret.hash, now, now,
-            enrollmentID, issued.generation, token)
+            enrollmentID, issued.generation, token, request.wipeKey)
     }
 
     /// The former credential stays valid until the new one is first used, because the answer with the new one may be
@@ -314,13 +314,13 @@ extension MetadataService {
             os_architecture = ?,
                 agent_version = ?, application = ?, machine_hash = ?, test = ?, next_credential_hash = ?, enrolled = \
             ?, left_at = NULL,
-                enrollment_id = ?, credential_generation = ?, enrollment_token = ?
+                enrollment_id = ?, credential_generation = ?, enrollment_token = ?, wipe_key = ?
             WHERE id = ?
             """, request.deviceName, system.name, system.distribution, system.version, system.kernel,
             system.architecture,
             request.agentVersion, request.application, request.machineHash, request.test, issued.secret.hash, now,
             enrollmentID,
-            issued.generation, token, id.data)
+            issued.generation, token, request.wipeKey, id.data)
     }
 
     private func result(

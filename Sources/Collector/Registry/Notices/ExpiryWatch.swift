@@ -122,7 +122,7 @@ package final class TokenWatch: Sendable {
                 The last administrator's token of \(organization ?? "all organizations"), \(last.name) (\(last.id)), \
                 expires at \(Timestamp.text(expires)), in less than \(threshold) days. Create the next one on the \
                 collector's machine: ws1collector token create --role administrator --name \(last.name)\(place) \
-                --expires-days 365 \(data)
+                --expires 365d \(data)
                 """
         }
         return ending

@@ -22,7 +22,8 @@ package struct AgentCommand: AsyncParsableCommand {
             QueueCommand.self, RefreshCommand.self, UnlockCommand.self, UserCommand.self, DoNotDisturbCommand.self,
             PushTokenCommand.self,
             ConsentCommand.self,
-            ResetCredentialsCommand.self, UnenrollCommand.self, EndedCommand.self, WipeCommand.self,
+            PasscodeCommand.self, GiveUpSealedCommand.self, ResetCredentialsCommand.self, UnenrollCommand.self,
+            EndedCommand.self, WipeCommand.self,
             DiagnoseCommand.self,
             ValidateCommand.self,
         ])

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandKit
 import DataSampler
+import WipeCertificates
 import WireModel
 
 struct UnlockCommand: AsyncParsableCommand {
@@ -260,11 +261,17 @@ struct WipeCommand: AsyncParsableCommand {
             """
             Identity and profile stay, and recording goes on in a new epoch. `unenroll --wipe` ends the enrollment \
             too. Needs a running agent. After a crash, the agent's next start completes the wipe.
+
+            The keys are destroyed first. With --json the device's signed certificate of that is printed, which nobody \
+            else keeps. `ws1collector verify-wipe FILE` checks it.
             """
     )
 
     @Option(help: "The reason, for the log.")
     var reason: String = ""
+
+    @Flag(help: "Print JSON: `document`, the certificate, or `remark`, why there is none.")
+    var json = false
 
     @OptionGroup var confirmation: ConfirmationOptions
     @OptionGroup var options: DirectoryOptions
@@ -274,7 +281,13 @@ struct WipeCommand: AsyncParsableCommand {
         try confirmation.confirm("All records that wait on this device and its logs are erased")
         var request = WireControlRequest()
         request.wipe.reason = reason
-        _ = try await access.ask(request)
-        try Output.line("wiped")
+        let answer = try await access.ask(request)
+        guard json else { return try Output.line("wiped") }
+        // An agent of a former version answers without.
+        let file =
+            answer.json.isEmpty
+            ? WipeCertificateFile(document: nil, remark: "no certificate: the running agent makes none")
+            : try StatusCommand.decode(WipeCertificateFile.self, answer.json)
+        try Output.json(file)
     }
 }

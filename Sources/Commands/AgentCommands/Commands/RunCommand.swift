@@ -23,9 +23,11 @@ struct RunCommand: ServiceCommand {
 
     func run() async throws {
         let settings = try options.settings()
+        let keyLogger = Logger(label: "ws1agent") { OneLineLogHandler(label: $0) }
+        let keyed = settings.configuration.withKeys(logger: keyLogger)
         // The agent's own messages also go into the log store, so that log requests and crash logs contain them.
         let logs = try await FullDiskPause.retrying(reported: { StandardError.line("ws1agent: \($0)") }) {
-            try Self.openLogs(settings.configuration)
+            try Self.openLogs(keyed)
         }
         LoggingSystem.bootstrap {
             MultiplexLogHandler([OneLineLogHandler(label: $0), LogStoreHandler(store: logs, label: $0)])
@@ -35,7 +37,7 @@ struct RunCommand: ServiceCommand {
         for remark in settings.remarks { logger.notice("\(remark)") }
         let service: AgentService
         do throws(DataSamplerError) {
-            var configuration = settings.configuration
+            var configuration = keyed
             configuration.logStore = logs
             let hook = settings.noticeHook.map { program in
                 NoticeHook(

@@ -35,6 +35,7 @@ struct StatusText {
                 : "not enrolled: \(enrollment.reason ?? "unknown")")
         if let ends = enrollment.certificateEnds { line("certificate", "ends \(moment(ends))") }
         if let problem = enrollment.certificateProblem { line("certificate", problem) }
+        if let encryption = status.encryption { line("encryption", Self.encryption(encryption)) }
         line("profile", Self.profile(status.profile))
         for finding in status.profile.findings ?? [] { line("finding", finding) }
         if let verdicts = status.verdicts { Self.describe(verdicts, line) }
@@ -166,6 +167,12 @@ struct StatusText {
         let revision = profile.revision == 0 ? "none yet" : "revision \(profile.revision)"
         return revision + (profile.refusal.map { ", another was refused: \($0)" } ?? "")
             + (profile.failure.map { ", not fetched: \($0)" } ?? "")
+    }
+
+    private static func encryption(_ encryption: DataSamplerStatus.Encryption) -> String {
+        let state = encryption.isOn ? "on, the device key is of \(encryption.provider ?? "nobody")" : "off"
+        guard encryption.isLocked else { return state }
+        return "\(state); LOCKED: \(encryption.reason ?? "the keys are not at hand")"
     }
 
     private static func location(_ location: DataSamplerStatus.Location) -> String {

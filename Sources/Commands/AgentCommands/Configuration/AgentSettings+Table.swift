@@ -9,19 +9,21 @@ extension AgentSettings {
     static let table: [Setting<AgentSettings>] = [
         Setting(
             "data", \.configuration.directory, .text, "The data directory: queue, identity, logs, control socket",
-            value: "dir", example: "/var/lib/ws1agent"),
+            value: "dir"),
         Setting(
             "config", \.configurationFile, .text,
             "A JSON5 file of settings; its keys are the flags' names in camel case",
             value: "file", in: [.flag, .variable]),
         Setting(
-            "collector", \.configuration.collectorURL, .text("http[s]://HOST[:PORT][/PREFIX]", pattern: "^https?://"),
-            "The collector", value: "url", example: "https://collector.example:8420"),
+            "collector", \.configuration.collectorURL,
+            .text("http[s]://HOST[:PORT][/PREFIX] or mqtts://BROKER[:PORT]/PREFIX", pattern: "^(http|mqtt)s?://"),
+            "The collector, or the message broker before it", value: "url",
+            example: "https://collector.example:8420"),
         Setting(
             "enrollment", \.enrollment, .text,
             """
             The enrollment file that `ws1collector enrollment-file` made: the collector's address, the pins of its \
-            keys and the enrollment token in one. Or the URL that it printed with --url
+            keys and the enrollment token in one. Or the URL that it printed with --print-url
             """,
             value: "file|url", example: "/etc/ws1agent/enrollment.json", isSecret: true),
         Setting(
@@ -68,8 +70,24 @@ extension AgentSettings {
             """,
             value: "file", example: "/etc/ws1agent/client.csr"),
         Setting(
+            "device-key", \.deviceKey, .deviceKey,
+            """
+            Who has the key that protects the data directory: a key file (in the directory, or file:/PATH), a systemd \
+            credential, or a person who enters a passcode; none: nothing is encrypted. A start converts what is there
+            """,
+            value: "source", fallback: "file in a new data directory, none in another",
+            example: "systemd:ws1-device-key"),
+        Setting(
             "proxy", \.configuration.proxyURL, .text("http://HOST[:PORT]", pattern: "^http://"), "An HTTP proxy",
             value: "url", fallback: "that of the environment", example: "http://proxy.example:3128"),
+        Setting(
+            "mqtt-user", \.configuration.mqttUser, .text,
+            "With a collector of mqtts://: this device's user at the message broker", value: "name",
+            fallback: "none", example: "kiosk-7"),
+        Setting(
+            "mqtt-password-file", \.configuration.mqttPasswordFile, .text,
+            "A file whose first line is that user's password; read for each connection", value: "file",
+            fallback: "none", example: "/etc/ws1agent/mqtt-password"),
         Setting(
             "notice-hook", \.noticeHook, .text("an absolute path", pattern: "^/"),
             """
@@ -79,12 +97,26 @@ extension AgentSettings {
             value: "file", fallback: "none", example: "/usr/local/bin/on-notice"),
         Setting(
             "allow-plaintext", \.configuration.allowsPlaintext, .flag,
-            "Allow plain http:// to another machine. Anybody on the network path can then read credentials and data"),
+            """
+            Allow plain http:// or mqtt:// to another machine. Anybody on the network path can then read credentials \
+            and data
+            """),
         Setting(
             "log-level", \.configuration.traceLevel, .choice(), "Least severe level of the agent's log", value: "level",
             reload: .atOnce),
 
         // Rarely used, so only environment and file set them.
+        Setting(
+            "mqtt-name", \.configuration.mqttName, .text,
+            "This device's name at the message broker, another for each device", in: seldom,
+            fallback: "mqttUser", example: "kiosk-7"),
+        Setting(
+            "mqtt-certificate", \.configuration.mqttCertificate, .text,
+            "PEM file with the client certificate for the message broker, and its chain", in: seldom,
+            fallback: "none", example: "/etc/ws1agent/mqtt.pem"),
+        Setting(
+            "mqtt-key", \.configuration.mqttKey, .text, "PEM file with its private key, without a passphrase",
+            in: seldom, fallback: "none", example: "/etc/ws1agent/mqtt.key"),
         Setting(
             "application", \.configuration.applicationIdentifier, .text,
             "Bundle id in records and beacons; empty for the agent itself", in: seldom, example: "com.example.kiosk"),

@@ -8,12 +8,15 @@ import WireModel
 
 /// The agent's settings, each checked. An error names the flag, variable or key that gave the value.
 struct AgentSettings: ProgramSettings {
-    var configuration = DataSamplerConfiguration(directory: "", collectorURL: "", traceLevel: .information)
+    var configuration = DataSamplerConfiguration(
+        directory: StandardDirectory.agent, collectorURL: "", traceLevel: .information)
     var configurationFile: String?
     var enrollment: String?
     var enrollmentToken: String?
     var enrollmentTokenFile: String?
     var accessGroupName: String?
+    /// `nil`: a new data directory is encrypted, and another stays as it is.
+    var deviceKey: DeviceKeySetting?
     /// `none`: gpsd is not asked.
     var gpsd = DataSamplerConfiguration.standardGPSD
     var noticeHook: String?
@@ -33,9 +36,9 @@ struct AgentSettings: ProgramSettings {
 
     /// - Parameter needsCollector: whether the command speaks to the collector, and needs its address.
     init(_ layers: SettingLayers<AgentSettings>, needsCollector: Bool) throws(CommandError) {
-        try layers.require(\.configuration.directory)
         self = try layers.read()
         configuration.gpsd = gpsd == Self.noGPSD ? nil : gpsd
+        deviceKey?.apply(to: &configuration)
         if needsCollector { try applyCollector(layers) }
         var missing: String?
         let given = try token(layers, missing: &missing)
@@ -102,6 +105,8 @@ struct AgentSettings: ProgramSettings {
         } catch {
             let checked: [PartialKeyPath<AgentSettings>] = [
                 \.configuration.collectorURL, \.enrollment, \.configuration.proxyURL,
+                \.configuration.mqttUser, \.configuration.mqttPasswordFile, \.configuration.mqttName,
+                \.configuration.mqttCertificate, \.configuration.mqttKey,
                 \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,

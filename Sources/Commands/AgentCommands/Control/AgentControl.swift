@@ -1,6 +1,7 @@
 import CommandKit
 import ControlSocket
 import DataSampler
+import Encryption
 import FoundationEssentials
 import LogStore
 import Transmitter
@@ -36,7 +37,7 @@ struct AgentControl: Sendable {
             case .queue(let control): return try await answer(control)
             case .profile: return try .json(try await sampler.profile())
             case .reload: try await sampler.reloadProfile()
-            case .wipe(let control): try await sampler.wipe(reason: control.reason)
+            case .wipe(let control): return try .json(try await sampler.wipeCertified(reason: control.reason))
             case .resetCredentials: try await sampler.resetCredentials()
             case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
             case .unenrollWithWipe(let control):
@@ -46,9 +47,12 @@ struct AgentControl: Sendable {
             case .fetchDoNotDisturb: return try .json(try await sampler.fetchDeviceDNDStatus())
             case .pushToken(let control): return try await setPushToken(control)
             case .consent(let control): try await setConsent(control.consent)
+            case .passcode(let control): try await enter(control)
+            case .giveUpSealed: try await sampler.giveUpSealed()
             case .log(let control): return try await LogControl(sampler: sampler).answer(control)
             case .sendLogs(let control): return try await LogControl(sampler: sampler).answer(control)
             case .logUploads(let control): return try await LogControl(sampler: sampler).answer(control)
+            case .logKeys: return try await LogControl(sampler: sampler).answerKeys()
             case nil: return Self.unknown
             }
             return .done
@@ -108,6 +112,11 @@ struct AgentControl: Sendable {
         return .delivered(0)
     }
 
+    private func enter(_ control: WireControlPasscode) async throws(DataSamplerError) {
+        guard !control.replacement.isEmpty else { return try await sampler.enterPasscode(control.passcode) }
+        try await sampler.changePasscode(from: control.passcode, to: control.replacement)
+    }
+
     private func setConsent(_ consent: WireConsent) async throws(DataSamplerError) {
         switch consent {
         case .granted: try await sampler.setConsent(.granted)
@@ -158,6 +167,16 @@ struct LogControl: Sendable {
     func answer(_ control: WireControlSendLogs) async throws(DataSamplerError) -> WireControlAnswer {
         try .json(
             try await sampler.sendLogs(control.request, whenAllowed: control.whenAllowed).map { LogUploadReport($0) })
+    }
+
+    /// The keys of the log segments, for `ws1log` beside the agent. Whoever may use the socket may read the logs.
+    func answerKeys() async throws(DataSamplerError) -> WireControlAnswer {
+        let store = try sampler.logs()
+        let list: KeyList?
+        do throws(EncryptionError) { list = try store.keyList() } catch {
+            return .failure(code: error.code.rawValue, message: error.message, exitCode: error.isTemporary ? 75 : 1)
+        }
+        return try .json(list ?? KeyList(keys: []))
     }
 
     func answer(_ control: WireControlLogUploads) async throws(DataSamplerError) -> WireControlAnswer {

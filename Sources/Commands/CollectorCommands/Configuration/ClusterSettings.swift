@@ -5,6 +5,7 @@ import Foundation
 import HTTPConnection
 import ObjectStorage
 import PostgreSQL
+import TelemetryBasics
 
 /// Where a collector keeps its data.
 enum StoreKind: String, CaseIterable, Sendable {
@@ -20,6 +21,7 @@ struct ClusterSettings: Equatable, Sendable {
     var clickHouseDatabase = "ws1"
     var clickHouseUser = "default"
     var clickHousePassword: String?
+    var clickHousePasswordFile: String?
     var clickHouseCA: String?
     var clickHouseQuorum = 2
     var postgreSQL: String?
@@ -47,6 +49,10 @@ struct ClusterSettings: Equatable, Sendable {
             "clickhouse-password", \.cluster.clickHousePassword, .secret,
             "Password of that user; prefer the environment or the file", value: "password", fallback: "none",
             example: "secret", isSecret: true),
+        Setting(
+            "clickhouse-password-file", \.cluster.clickHousePasswordFile, .text,
+            "File whose first line is the password for ClickHouse", value: "file", fallback: "none",
+            example: "/etc/ws1collector/clickhouse-password"),
         Setting(
             "clickhouse-ca", \.cluster.clickHouseCA, .text,
             "PEM file with the only authorities to trust for https:// addresses of ClickHouse", value: "file",
@@ -86,8 +92,9 @@ struct ClusterSettings: Equatable, Sendable {
             example: "/etc/ws1collector/bucket-credentials"),
     ]
 
+    /// Checks what a cluster needs, and reads the password for ClickHouse from its file.
     /// - Throws: `.usage`, naming what is missing.
-    func check(_ layers: SettingLayers<Settings>) throws(CommandError) {
+    mutating func check(_ layers: SettingLayers<Settings>) throws(CommandError) {
         try layers.require(\.cluster.clickHouseURLs)
         try layers.require(\.cluster.postgreSQL)
         try layers.require(\.cluster.bucketEndpoint)
@@ -98,6 +105,26 @@ struct ClusterSettings: Equatable, Sendable {
                 "clickhouse-urls names \(clickHouseURLs.count) replicas, and \(clickHouseQuorum) must have a record. "
                     + "Name every replica")
         }
+        try readPassword(layers)
+    }
+
+    private mutating func readPassword(_ layers: SettingLayers<Settings>) throws(CommandError) {
+        guard let path = clickHousePasswordFile else { return }
+        if let other = layers[\.cluster.clickHousePassword] {
+            throw layers.refusal(
+                \.cluster.clickHousePasswordFile, "\(other.origin) gives a password too. Give only one of them")
+        }
+        guard let bytes = try? PlainText.read(path) else {
+            throw layers.refusal(
+                \.cluster.clickHousePasswordFile,
+                "the file cannot be read: \(FileFault(path).words(otherwise: "it is no file of text"))")
+        }
+        let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
+        guard !line.isEmpty, let password = String(validating: line, as: UTF8.self) else {
+            throw layers.refusal(
+                \.cluster.clickHousePasswordFile, "its first line must be the password, in UTF-8, and it is not")
+        }
+        clickHousePassword = password
     }
 
     /// For the record store.

@@ -19,7 +19,7 @@ struct ConfigurationFile: Equatable, Sendable {
             if case .names = declaration.form { declaration.key(Settings.keyStyle) } else { nil }
         })
 
-    /// - Throws: `CommandError` `.usage` with key and line if the text is anything else.
+    /// - Throws: `CommandError` `.usage` with key and line of all that is anything else.
     init(text: String, path: String) throws(CommandError) {
         let root: Node?
         do { root = try Yams.compose(yaml: text) } catch {
@@ -36,25 +36,32 @@ struct ConfigurationFile: Equatable, Sendable {
         }
         var values: [String: GivenSetting.Value] = [:]
         let known = Settings.fileKeys
+        var mistakes: [CommandError] = []
         for (key, value) in mapping {
             let line = key.mark.map { " in line \($0.line)" } ?? ""
             guard let name = key.string, known.contains(name) else {
-                throw CommandError(
-                    .usage,
-                    "\(path): unknown setting `\(key.string ?? "?")`\(line). Known: \(known.joined(separator: ", ")).")
+                mistakes.append(
+                    CommandError(
+                        .usage,
+                        "\(path): unknown setting `\(key.string ?? "?")`\(line). Known: \(known.joined(separator: ", "))."
+                    ))
+                continue
             }
             guard values[name] == nil else {
-                throw CommandError(.usage, "\(path): `\(name)`\(line) is given twice.")
+                mistakes.append(CommandError(.usage, "\(path): `\(name)`\(line) is given twice."))
+                continue
             }
             if let list = value.sequence, Self.lists.contains(name) {
                 values[name] = .list(list.compactMap { $0.scalar?.string })
                 continue
             }
             guard let scalar = value.scalar, value.null == nil else {
-                throw CommandError(.usage, "\(path): `\(name)`\(line) has no single value.")
+                mistakes.append(CommandError(.usage, "\(path): `\(name)`\(line) has no single value."))
+                continue
             }
             values[name] = .text(scalar.string)
         }
+        try CommandError.throwIfAny(mistakes)
         self.values = values
     }
 

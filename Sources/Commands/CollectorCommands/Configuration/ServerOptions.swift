@@ -40,11 +40,8 @@ extension SettingFlags {
     /// The settings, without those checks that are for `serve` alone.
     func dataSettings() throws(CommandError) -> Settings {
         let layers = try SettingLayers<Settings>(flags: given)
-        let settings = try layers.read()
-        switch settings.store {
-        case .directory: try layers.require(\.data)
-        case .cluster: try settings.cluster.check(layers)
-        }
+        var settings = try layers.read()
+        if settings.store == .cluster { try settings.cluster.check(layers) }
         return settings
     }
 

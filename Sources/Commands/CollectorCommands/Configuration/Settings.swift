@@ -15,9 +15,10 @@ struct Settings: ProgramSettings, Equatable {
         case off, optional, required
     }
 
-    var data = ""
+    var data = StandardDirectory.collector
     var store = StoreKind.directory
     var cluster = ClusterSettings()
+    var broker = BrokerSettings()
     var configurationFile: String?
     var listen = ListenAddress(host: "127.0.0.1", port: 8420)
     var tlsCertificate: String?
@@ -60,7 +61,7 @@ struct Settings: ProgramSettings, Equatable {
                 Directory for everything the collector keeps, in a cluster only its own tokens and keys; created if \
                 missing
                 """,
-                value: "dir", example: "/var/lib/ws1collector"),
+                value: "dir"),
             Setting(
                 "config", \.configurationFile, .text, "YAML file with settings of these names", value: "file",
                 in: [.flag, .variable]),
@@ -200,11 +201,10 @@ struct Settings: ProgramSettings, Equatable {
             Setting(
                 "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
                 fallback: "share/ws1collector beside the directory of the program", example: "/usr/share/ws1collector"),
-        ] + ClusterSettings.table
+        ] + BrokerSettings.table + ClusterSettings.table
 
     /// Reads the settings and checks them together, as `serve` needs them.
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
-        try layers.require(\.data)
         self = try layers.read()
         proxies = ProxyEnvironment(layers.environment)
         if store == .cluster { try cluster.check(layers) }
@@ -221,6 +221,7 @@ struct Settings: ProgramSettings, Equatable {
                 """
             )
         }
+        try broker.check(layers, self)
         if let noticeWebhook {
             do throws(ConnectionSettingsError) { webhookProxy = try proxies.proxy(for: noticeWebhook.server) } catch {
                 throw CommandError(.usage, error.message, cause: error)

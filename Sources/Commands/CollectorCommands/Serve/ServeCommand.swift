@@ -1,9 +1,11 @@
 import ArgumentParser
 import Collector
+import CollectorAPI
 import CommandKit
 import Foundation
 import LogArchive
 import Logging
+import MQTTIntake
 import RecordStore
 import Registry
 import ServiceLifecycle
@@ -22,8 +24,8 @@ struct ServeCommand: ServiceCommand {
             command that creates the next one.
 
             Examples:
-              ws1collector serve --data /var/lib/ws1collector
-              ws1collector serve --data /var/lib/ws1collector --listen 0.0.0.0:8420 --tls-certificate cert.pem \
+              ws1collector serve
+              ws1collector serve --listen 0.0.0.0:8420 --tls-certificate cert.pem \
             --tls-key key.pem
               ws1collector serve --store cluster --config /etc/ws1collector.yaml
             """)
@@ -49,9 +51,11 @@ struct ServeCommand: ServiceCommand {
             logger.warning("\(exposure.message(settings.data))")
         }
         let (certificates, tls) = try settings.secrets(logger: logger)
+        try settings.broker.checkFiles()
         let telemetry = CollectorTelemetry()
         let served = try await Self.open(settings, telemetry: telemetry, logger: logger)
         let console = ConsoleAssets(settings.assets).console(logger: logger)
+        let brokerDevices = settings.broker.address.map { _ in BrokerDevices() }
         let collector = CollectorServer(
             store: served.store, metadata: served.metadata, archive: served.archive, notices: served.notices,
             settings: server, collectors: served.collectors, certificates: certificates, telemetry: telemetry,
@@ -60,7 +64,10 @@ struct ServeCommand: ServiceCommand {
             backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
             ownRoot: { tls?.root }, serverCertificates: { tls?.certificates },
             retentionLimits: { served.retention.limits },
+            brokerConnection: { brokerDevices?.connection(of: $0).map { BrokerConnectionView($0) } },
             logger: logger, clock: { SystemStoreClock().now() })
+        let intake = try await settings.intake(collector, served, brokerDevices, telemetry, logger: logger)
+        let behindBroker: [any Service] = intake.map { intake in [BackgroundService { await intake.run() }] } ?? []
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
             logLevel.level = new.logLevel
             served.archive.setQuotas(new.logQuotas)
@@ -89,7 +96,7 @@ struct ServeCommand: ServiceCommand {
                     await running.reload()
                 },
             ]
-                + (tls.map { [$0] } ?? []),
+                + (tls.map { [$0] } ?? []) + behindBroker,
             logger: logger)
         await webhook?.shutDown()
         await served.close()

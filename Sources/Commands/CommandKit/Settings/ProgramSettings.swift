@@ -90,11 +90,15 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     }
 
     /// Reads each given value as its type. The others keep their defaults from ``ProgramSettings/init()``.
+    /// - Throws: all wrong values in one error, each in a line of its own.
     package func read() throws(CommandError) -> Settings {
         var settings = Settings()
+        var mistakes: [CommandError] = []
         for setting in Settings.table {
-            if let value = given[setting.name] { try setting.apply(value, &settings) }
+            guard let value = given[setting.name] else { continue }
+            do throws(CommandError) { try setting.apply(value, &settings) } catch { mistakes.append(error) }
         }
+        try CommandError.throwIfAny(mistakes)
         return settings
     }
 

@@ -1,3 +1,4 @@
+import CommandKit
 import Dispatch
 import FoundationEssentials
 import Glibc
@@ -71,7 +72,7 @@ final class ChunkFetch: Sendable {
         }
         progress.finished = progress.results.count
         resumed = progress.finished
-        directory = StoreDirectory(path: request.store)
+        directory = snapshot.directory
         self.folder = folder
         self.head = head
         self.journal = journal

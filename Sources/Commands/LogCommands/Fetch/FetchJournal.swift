@@ -1,4 +1,5 @@
 import CollectorClient
+import CommandKit
 import FoundationEssentials
 import Glibc
 import LogStore

@@ -1,4 +1,5 @@
 import CollectorAPI
+import CommandKit
 import WireModel
 
 extension ChunkView {

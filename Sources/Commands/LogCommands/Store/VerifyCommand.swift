@@ -13,7 +13,8 @@ struct VerifyCommand: PlacedCommand {
         commandName: "verify",
         abstract: "Checks every file of the store: checksums, digests, blocks, the form and the numbers of lines.",
         discussion: """
-            Reads everything and changes nothing. The exit code is 1 if something is damaged. At a collector it \
+            Reads everything and changes nothing. The exit code is 1 if something is damaged, and 75 if lines are \
+            encrypted and their key is not at hand. At a collector it \
             compares the text of each chunk with the digest that the device gave.
             """)
 
@@ -46,11 +47,15 @@ struct VerifyCommand: PlacedCommand {
             Result(
                 isWhole: verifier.isWhole, segments: verifier.segments, lines: verifier.lines, bytes: verifier.bytes,
                 findings: verifier.findings), piece: "segment",
-            damage: "\(directory.path) is damaged. fetch still copies the lines that can be read")
+            damage: "\(directory.path) is damaged. fetch still copies the lines that can be read",
+            locked: verifier.locked)
     }
 
     /// - Throws: `.failed` with the words of `damage`, if the result is not whole.
-    private func print(_ result: Result, piece: String, damage: String) throws(CommandError) {
+    /// - Parameter locked: why lines could not be checked.
+    private func print(_ result: Result, piece: String, damage: String, locked: LogStoreError? = nil)
+        throws(CommandError)
+    {
         var output = StandardOutput()
         if json {
             try output.json(result)
@@ -68,10 +73,11 @@ struct VerifyCommand: PlacedCommand {
                 \(CountText.of(result.segments, piece)), \(CountText.of(result.lines, "line")), \
                 \(ByteText.of(result.bytes)) of text
                 """
-            if result.isWhole { try output.line("\(summary): everything is as it was written") }
+            if result.isWhole, locked == nil { try output.line("\(summary): everything is as it was written") }
         }
         try output.flush()
         if !result.isWhole { throw CommandError(.failed, damage) }
+        if let locked { throw CommandError(.tryAgain, "not everything could be checked: \(locked.message)") }
     }
 }
 

@@ -5,7 +5,8 @@ import FoundationEssentials
 
 /// Where the logs of a command are: in a store on this machine, or at a collector.
 struct LogSettings: ProgramSettings {
-    var data: String?
+    var data = StandardDirectory.agent
+    var deviceKey: String?
     var collector: String?
     var device: String?
     var organization: String?
@@ -21,6 +22,13 @@ struct LogSettings: ProgramSettings {
             "data", \.data, .text,
             "The agent's data directory, which holds its logs in the directory logs, or a log store itself (WS1_DATA)",
             value: "dir", in: places),
+        Setting(
+            "device-key", \.deviceKey, .text("file:PATH or systemd:NAME"),
+            """
+            Where the device key of encrypted logs is, as the agent has it. It is needed only where no agent runs \
+            (WS1_DEVICE_KEY)
+            """,
+            value: "source", in: places, fallback: "device.key in the data directory, or the credential ws1-device-key"),
         Setting(
             "collector", \.collector, .text("http[s]://HOST[:PORT]"), "The collector that has the logs (WS1_COLLECTOR)",
             value: "url", in: places),
@@ -59,11 +67,11 @@ struct LogSettings: ProgramSettings {
 }
 
 enum StoreFlags: FlagSet {
-    static let flags = LogSettings.declarations.filter { $0.name == "data" }
+    static let flags = LogSettings.declarations.filter { ["data", "device-key"].contains($0.name) }
 }
 
 enum CollectorFlags: FlagSet {
-    static let flags = LogSettings.declarations.filter { $0.name != "data" }
+    static let flags = LogSettings.declarations.filter { !["data", "device-key"].contains($0.name) }
 }
 
 typealias StoreOptions = SettingFlags<StoreFlags>
@@ -82,6 +90,7 @@ enum LogPlace: Equatable {
     }
 
     /// Flags beat the environment. The environment of an agent names both a store and a collector: then the store wins.
+    /// Where nothing names either, the logs of this machine's agent are meant.
     /// - Parameters:
     ///   - data: `--data`.
     ///   - remote: the given flags that make sense only for a collector.
@@ -91,17 +100,10 @@ enum LogPlace: Equatable {
             throw CommandError(
                 .usage, "--data means logs of this machine, \(flag) logs at a collector: give one of them")
         }
-        if data != nil || remote.isEmpty && isSet("WS1_DATA") {
+        if remote.isEmpty, data != nil || isSet("WS1_DATA") || !isSet("WS1_COLLECTOR") {
             self = .store
-        } else if !remote.isEmpty || isSet("WS1_COLLECTOR") {
-            self = .collector
         } else {
-            throw CommandError(
-                .usage,
-                """
-                which logs? For those of this machine give --data DIR or set WS1_DATA; for others give --collector URL \
-                and --device ID or --application ID
-                """)
+            self = .collector
         }
     }
 }

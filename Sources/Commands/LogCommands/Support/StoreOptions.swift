@@ -7,21 +7,30 @@ extension StoreOptions {
     /// The directory that the flag or the variable names, without a slash at its end.
     func path() throws(CommandError) -> String {
         let layers = try SettingLayers<LogSettings>(flags: given)
-        try layers.require(\.data)
-        let given = try layers[\.data]?.text() ?? ""
+        let given = try layers[\.data]?.text() ?? StandardDirectory.agent
         let path = given.count > 1 && given.hasSuffix("/") ? String(given.dropLast()) : given
         guard Self.isDirectory(path) else {
-            throw CommandError(
-                .failed, AccessDenial.text(path, errno) ?? "\(path) is not a directory: check --data")
+            let denial = AccessDenial.text(path, errno)
+            let remedy =
+                layers[\.data] == nil
+                ? "no agent has kept logs on this machine. Give --data DIR for another directory, or --collector URL "
+                    + "and --device ID for the logs of a device at its collector"
+                : "check --data"
+            throw CommandError(.failed, denial ?? "\(path) is not a directory: \(remedy)")
         }
         return path
     }
 
     func directory() throws -> StoreDirectory {
         let path = try path()
+        let source = try SettingLayers<LogSettings>(flags: given)[\.deviceKey]?.text()
         let nested = "\(path)/logs"
-        if Self.isDirectory(nested) { return StoreDirectory(path: nested) }
-        let directory = StoreDirectory(path: path)
+        if Self.isDirectory(nested) {
+            return StoreDirectory(path: nested, keys: try StoreKeys(directory: path, source: source).keys)
+        }
+        // The store of an agent, or one of a program that has its keys beside it.
+        let data = path.hasSuffix("/logs") ? String(path.dropLast("/logs".count)) : path
+        let directory = StoreDirectory(path: path, keys: try StoreKeys(directory: data, source: source).keys)
         let names = try directory.names()
         guard names.isEmpty || names.contains(where: { $0 == SegmentName.stateName || SegmentName.read($0) != nil })
         else {
@@ -51,17 +60,28 @@ extension StoreOptions {
 /// The parts that could not be read. A command that should read everything fails if there are any.
 struct Shortfall {
     private(set) var messages: [String] = []
+    /// Whether all of it may be readable later.
+    private var isForNow = true
 
     init(_ problems: [StoreSnapshot.Problem] = []) { add(problems) }
 
-    mutating func add(_ problems: [StoreSnapshot.Problem]) { messages += problems.map(\.error.message) }
+    mutating func add(_ problems: [StoreSnapshot.Problem]) {
+        for problem in problems where !messages.contains(problem.error.message) {
+            messages.append(problem.error.message)
+            isForNow = isForNow && problem.error.code == .locked
+        }
+    }
 
-    mutating func add(_ message: String) { messages.append(message) }
+    mutating func add(_ message: String) {
+        messages.append(message)
+        isForNow = false
+    }
 
     func throwIfAny() throws(CommandError) {
         guard !messages.isEmpty else { return }
         for message in messages { StandardError.warn(message) }
         throw CommandError(
-            .failed, "\(CountText.of(messages.count, "part")) could not be read: the lines above name what is missing")
+            isForNow ? .tryAgain : .failed,
+            "\(CountText.of(messages.count, "part")) could not be read: the lines above name what is missing")
     }
 }

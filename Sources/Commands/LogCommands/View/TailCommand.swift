@@ -47,8 +47,11 @@ struct TailCommand: ParsableCommand {
         guard follow else { return try shortfall.throwIfAny() }
         for message in shortfall.messages { StandardError.warn(message) }
         let follower = try StoreFollower(after: snapshot, filter: wanted)
+        var warnings = 0
         while true {
             try print(try follower.poll(), printer)
+            for problem in follower.problems.dropFirst(warnings) { StandardError.warn(problem.error.message) }
+            warnings = follower.problems.count
             usleep(Self.pauseMicroseconds)
         }
     }

@@ -31,8 +31,8 @@ final class AnalyticsLedger: Sendable {
     private let state: Mutex<State>
 
     /// A file that is damaged or unreadable is logged and replaced: usage counts are no reason to refuse a start.
-    init(directory: String, clock: any RecordClock, isEnabled: Bool, logger: Logger) {
-        file = StateFile(directory: directory, name: Self.fileName)
+    init(directory: String, seal: StateSeal? = nil, clock: any RecordClock, isEnabled: Bool, logger: Logger) {
+        file = StateFile(directory: directory, name: Self.fileName, seal: seal)
         self.clock = clock
         self.logger = logger
         func warn(_ error: DataSamplerError) {

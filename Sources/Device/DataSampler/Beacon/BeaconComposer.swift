@@ -44,6 +44,7 @@ enum BeaconComposer {
         beacon.profileFindings = inputs.profileFindings
         beacon.consent = inputs.consent
         beacon.telemetryDisabled = inputs.telemetryDisabled
+        if let encryption = inputs.encryption { beacon.encryption = encryption }
         beacon.doNotDisturb =
             switch inputs.doNotDisturb {
             case nil: .unknown
@@ -148,6 +149,8 @@ struct BeaconInputs: Sendable {
     var consent = WireConsent.unspecified
     /// `nil` if intervals are not lengthened.
     var slowdown: WireSlowdown?
+    /// `nil` if nobody can say. Without a provider: nothing is encrypted.
+    var encryption: WireEncryptionStatus?
     var telemetryDisabled = false
     /// Names of the modules that are sampled now.
     var modules: [String] = []
@@ -170,6 +173,7 @@ extension WireBeacon {
         statements.compromised = compromised
         statements.doNotDisturb = doNotDisturb
         statements.consent = consent
+        if hasEncryption { statements.encryption = encryption }
         statements.modules = modules
         return statements
     }

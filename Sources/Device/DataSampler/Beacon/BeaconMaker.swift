@@ -27,11 +27,11 @@ final class BeaconMaker: Sendable {
     ///   - rules: those at the start.
     ///   - detectors: search signs of compromise by the rules.
     init(
-        configuration: DataSamplerConfiguration, rules: DetectionRules, geofences: GeofenceKeeper,
-        clock: any RecordClock, logger: Logger,
+        configuration: DataSamplerConfiguration, seal: StateSeal? = nil, rules: DetectionRules,
+        geofences: GeofenceKeeper, clock: any RecordClock, logger: Logger,
         detectors: @escaping @Sendable (DetectionRules) -> [any CompromiseDetector]
     ) {
-        pushTokens = PushTokenStore(directory: configuration.directory, logger: logger)
+        pushTokens = PushTokenStore(directory: configuration.directory, seal: seal, logger: logger)
         compromise = CompromiseMonitor(rules: rules, clock: clock, logger: logger, detectors)
         self.geofences = geofences
         application = configuration.applicationIdentifier

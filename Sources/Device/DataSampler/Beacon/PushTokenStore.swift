@@ -18,8 +18,8 @@ final class PushTokenStore: Sendable {
 
     /// A damaged file is quarantined. The token is then unknown until the application sets it again, as it does at each
     /// start.
-    init(directory: String, logger: Logger) {
-        file = StateFile(directory: directory, name: Self.fileName)
+    init(directory: String, seal: StateSeal? = nil, logger: Logger) {
+        file = StateFile(directory: directory, name: Self.fileName, seal: seal)
         self.logger = logger
         func warn(_ error: DataSamplerError) {
             logger.warning("push token unreadable until it is set again", metadata: ["reason": "\(error.message)"])

@@ -69,6 +69,8 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
         var progress: UInt32?
         /// How often a long command was put off.
         var attempts: Int?
+        /// The certificate of a wipe, which goes with its result.
+        var certificate: String?
     }
 
     /// A temporary log level.
@@ -192,9 +194,12 @@ struct CommandLedgerStateMachine: Codable, Equatable, Sendable {
 
     mutating func began(_ id: Data) { change(id, .running, "") }
 
-    /// - Parameter detail: the result or the cause of the failure, for people.
-    mutating func ended(_ id: Data, _ state: State, _ detail: String, now: Int64) {
+    /// - Parameters:
+    ///   - detail: the result or the cause of the failure, for people.
+    ///   - certificate: of a wipe that is done.
+    mutating func ended(_ id: Data, _ state: State, _ detail: String, certificate: String? = nil, now: Int64) {
         change(id, state, detail)
+        if let certificate, let index = index(of: id) { entries[index].certificate = certificate }
         if state == .notNow, let index = index(of: id) {
             entries[index].retryAt = now + Tunables.Commands.retryMicroseconds
         }

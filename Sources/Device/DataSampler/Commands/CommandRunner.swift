@@ -69,6 +69,12 @@ actor CommandRunner {
         events.wake(.commands)
     }
 
+    /// The collector said that something is new, so it is asked at once. Safe from any thread; never blocks.
+    nonisolated func rang() {
+        news.withLock { $0.rang() }
+        events.wake(.commands)
+    }
+
     /// Records the progress of a command that continues by itself. Safe from any thread; never blocks.
     nonisolated func heard(_ course: CommandCourse, of command: Data) {
         courses.withLock { courses in
@@ -126,9 +132,12 @@ actor CommandRunner {
             if let (state, detail) = await perform(entry) {
                 // Cancelled by a stop, it is carried out again by the next start, at once.
                 if state == .notNow, Task.isCancelled { return }
-                ledger.machine.ended(entry.id, state, detail, now: core.queueTime)
+                let evidence = state == .done ? await actions.wipeEvidence(command: entry.id) : nil
+                ledger.machine.ended(
+                    entry.id, state, evidence?.remark ?? detail, certificate: evidence?.certificate,
+                    now: core.queueTime)
                 try save(ledger)
-                report(entry, state, detail)
+                report(entry, state, evidence?.remark ?? detail)
             } else {
                 ledger.machine.goesOn(entry.id)
                 try save(ledger)
@@ -252,6 +261,7 @@ actor CommandRunner {
             result.state = entry.state.wire
             result.detail = String(entry.detail.prefix(1000))
             result.progress = entry.progress ?? 0
+            result.wipeCertificate = entry.certificate ?? ""
             if entry.state == .done, case .queryDeviceInformation? = (try? WireCommand.decode(entry.command))?.action {
                 result.deviceInformation = await actions.deviceInformation()
             }
@@ -265,7 +275,7 @@ actor CommandRunner {
 
     // MARK: Asking
 
-    /// Asks for news if none came for the time that `NewsPoll` defines.
+    /// Asks for news if the collector rang, or if none came for the time that `NewsPoll` defines.
     func pollIfSilent() async {
         let (now, interval) = (core.clock.now().timeSinceBoot, pollInterval)
         guard news.withLock({ $0.pause(interval: interval, now: now) }) == 0 else { return }
@@ -329,6 +339,8 @@ protocol CommandActions: Sendable {
     /// Returns when everything is erased. The result may then be recorded; other records stay stopped until
     /// `wipeWasReported`, or for good if the enrollment ends.
     func wipe(command: Data, reason: String, endsEnrollment: Bool) async throws(DataSamplerError)
+    /// The evidence of a wipe that has erased everything and is not reported yet; `nil` if the command is none.
+    func wipeEvidence(command: Data) async -> WipeEvidence?
     /// The command of an unfinished wipe that is recorded on disk; `nil` for none.
     func wipeUnderWay() async -> Data?
     func wipeWasReported() async throws(DataSamplerError)

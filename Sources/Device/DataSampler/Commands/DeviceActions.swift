@@ -68,6 +68,8 @@ struct DeviceActions: CommandActions {
         try await wipes.wipe(command: command, reason: reason, endsEnrollment: endsEnrollment)
     }
 
+    func wipeEvidence(command: Data) async -> WipeEvidence? { await wipes.evidence(of: command) }
+
     func wipeUnderWay() async -> Data? { await wipes.pending?.command }
 
     func wipeWasReported() async throws(DataSamplerError) { try await wipes.wasReported() }

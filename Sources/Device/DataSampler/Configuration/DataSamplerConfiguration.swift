@@ -1,3 +1,4 @@
+import Encryption
 import HTTPConnection
 import LogStore
 import RecordQueue
@@ -38,7 +39,8 @@ public struct DataSamplerConfiguration: Sendable {
 
     /// Directory of queue, identity, profile and lock. Made with mode 0700 if missing. One process at a time holds it.
     public var directory: String
-    /// `http[s]://HOST[:PORT][/PREFIX]`. `http` to another machine requires ``allowsPlaintext``.
+    /// `http[s]://HOST[:PORT][/PREFIX]`; or `mqtts://BROKER[:PORT]/PREFIX` for a collector behind a message broker.
+    /// `http` and `mqtt` to another machine require ``allowsPlaintext``.
     public var collectorURL: String
     /// Enrolls this device at its first contact; not needed afterwards. With `nil`, an enrolled device continues, and
     /// another one waits.
@@ -70,11 +72,24 @@ public struct DataSamplerConfiguration: Sendable {
     /// enrolls, and when a third of its certificate's lifetime is left. The collector's certificates are stored with
     /// the identity.
     public var clientSigningRequestFile: String?
-    /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly.
+    /// This device's user at the message broker; `nil` for none. It has nothing to do with the enrollment. It and the
+    /// other settings of the broker need a ``collectorURL`` of `mqtts` or `mqtt`.
+    public var mqttUser: String?
+    /// File whose first line is the password of ``mqttUser``; `nil` for none. It is read for each connection.
+    public var mqttPasswordFile: String?
+    /// This device's name at the message broker, another for each device; `nil` is ``mqttUser``. It is one level of a
+    /// topic: 1 to 128 bytes without `/`, `+` and `#`.
+    public var mqttName: String?
+    /// PEM file with the client certificate for the message broker, and its chain; `nil` for none. Requires
+    /// ``mqttKey``.
+    public var mqttCertificate: String?
+    /// PEM file with the private key of ``mqttCertificate``, without a passphrase.
+    public var mqttKey: String?
+    /// `http://HOST[:PORT]` of an HTTP proxy; `nil` connects directly. A message broker is always reached directly.
     public var proxyURL: String?
     private(set) var proxyEnvironment = ProxyEnvironment()
-    /// Whether plain `http` to other machines is allowed, to a collector or proxy. Anybody on the way can then read and
-    /// change everything, including the device's credential. Default: `false`, only to this machine.
+    /// Whether plain `http` or `mqtt` to other machines is allowed, to a collector, proxy or broker. Anybody on the way
+    /// can then read and change everything, including the device's credential. Default: `false`, only to this machine.
     public var allowsPlaintext = false
     /// `false` records no events, whatever the profile says. `true` leaves it to the profile.
     public var analyticsEnabled: Bool = true
@@ -141,9 +156,18 @@ public struct DataSamplerConfiguration: Sendable {
     /// the digest recorded when this release first started here.
     public var expectedBinaryDigest: String?
 
-    /// Where the device key comes from, which protects the keys for ``DataSampler/encrypt(_:)``. Only a start reads it.
-    /// Default: a key file in the data directory.
+    /// Whether what is kept in the data directory is encrypted, such as credential, profile and push token. A start
+    /// converts what is there, in both directions. Without the keys a start samples all the same: records wait in
+    /// memory, and nothing is sent, until ``DataSampler/enterPasscode(_:)`` or until the key is there again. Only a
+    /// start reads it. Default: `nil`, a new data directory whose ``deviceKey`` is a key file is encrypted, and others
+    /// stay as they are.
+    public var encryptsAtRest: Bool?
+    /// Where the device key comes from, which protects the keys of the data directory and those for
+    /// ``DataSampler/encrypt(_:)``. Only a start reads it. Default: a key file in the data directory.
     public var deviceKey = DeviceKeySource.file(path: nil)
+    /// The keys of the data directory, for a log store that is opened before the data sampler. Both must use the same.
+    /// `nil`: the data sampler makes them.
+    package var keys: KeyRing?
 
     /// Erases the program's own data when a wipe begins, whoever asked for it (ws1). The data sampler has stopped
     /// recording by then and erases its own data afterwards: when this returns, or after 30 seconds, when the call is
@@ -313,29 +337,12 @@ extension DataSamplerConfiguration {
                 "\(clientKeyFile == nil ? "clientSigningRequestFile" : "clientKeyFile") is given alone: a client "
                     + "certificate needs the key too, and the request that was made with it")
         }
-        let settings = try connectionSettings
-        do { try settings.checkPlaintext() } catch {
-            throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
-        }
-        do throws(WireError) { _ = try EnrollmentFile.pins(certificatePins) } catch {
-            throw DataSamplerError(.invalidConfiguration, "the configuration \(error.message)", cause: error)
-        }
-        guard certificatePins.isEmpty || settings.collector.scheme == .https else {
-            throw Self.invalid(
-                """
-                certificatePins need an https:// address: plain http:// shows no key. Correct collectorURL, or remove \
-                the pins
-                """
-            )
-        }
+        try validateRoute()
     }
 
     /// Checks the files that the configuration names, which ``validate()`` does not. A start does the same first.
     package func validateFiles() throws(DataSamplerError) {
-        let settings = try connectionSettings
-        do { try settings.check() } catch {
-            throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
-        }
+        try collectorRoute.checkFiles()
     }
 
     private func checkBudgets() throws(DataSamplerError) {
@@ -374,7 +381,7 @@ extension DataSamplerConfiguration {
         guard range.contains(value) else { throw invalid("\(name) is \(value): it must be \(range)") }
     }
 
-    private static func invalid(_ message: String) -> DataSamplerError {
+    static func invalid(_ message: String) -> DataSamplerError {
         DataSamplerError(.invalidConfiguration, message)
     }
 
@@ -400,29 +407,6 @@ extension DataSamplerConfiguration {
         if let locationSource { return locationSource }
         guard let gpsd, let address = try? GPSDAddress(gpsd) else { return nil }
         return GPSDSource(address) { clock.now().timeSinceBoot }
-    }
-
-    var connectionSettings: ConnectionSettings {
-        get throws(DataSamplerError) {
-            do throws(ConnectionSettingsError) {
-                var settings = ConnectionSettings(
-                    collector: try EndpointURL(collector: collectorURL),
-                    certificateAuthorityFile: certificateAuthorityFile,
-                    proxy: try proxyURL.map { url throws(ConnectionSettingsError) in try EndpointURL(proxy: url) })
-                do throws(WireError) {
-                    settings.certificateAuthorities = try EnrollmentFile.authorities(certificateAuthorities)
-                } catch {
-                    throw ConnectionSettingsError(
-                        .certificateAuthorities, "the configuration \(error.message)", cause: error)
-                }
-                settings.clientKeyFile = clientKeyFile
-                settings.allowsPlaintext = allowsPlaintext
-                try settings.applyProxy(from: proxyEnvironment)
-                return settings
-            } catch {
-                throw DataSamplerError(.invalidConfiguration, error.message, cause: error)
-            }
-        }
     }
 }
 

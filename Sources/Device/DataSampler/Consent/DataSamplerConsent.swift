@@ -32,7 +32,8 @@ extension DataSamplerConsent {
 /// beacons: they are the organization's, consent is the person's.
 enum StatusReduction {
     /// The part of a status record that may go while consent is not granted: whose it is, that it lives, its versions,
-    /// schedule, accounts and cost, and what was said to consent. Of a command's result only its state goes.
+    /// schedule, accounts and cost, and what was said to consent. Of a command's result its state goes, and the
+    /// certificate of a wipe.
     ///
     /// Fields are copied one by one, so that a new one stays out until somebody decides to let it in. The push token is
     /// the program's own address, set by a call of the host; without it a pending question could not even be put.
@@ -71,6 +72,7 @@ enum StatusReduction {
         result.commandID = whole.commandID
         result.state = whole.state
         result.progress = whole.progress
+        result.wipeCertificate = whole.wipeCertificate
         return result
     }
 }

@@ -165,6 +165,7 @@ actor DeviceSupervisor {
             core.logger.warning(
                 "records without consent could not be dropped", metadata: ["reason": "\(error.message)"])
         }
+        core.sealState()
         await core.decideEarlyEvents()
         if core.awaitedDecisions != awaited { await events.report(.gateChanged) }
         await parts.wipes.goOn()

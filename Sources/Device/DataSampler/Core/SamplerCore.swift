@@ -38,7 +38,7 @@ final class SamplerCore: Sendable {
         var queueClock: QueueClock
     }
 
-    /// The configuration as it was given.
+    /// The configuration as it was given; after a start without the keys as ``DataSamplerConfiguration/whileLocked()``.
     let configuration: DataSamplerConfiguration
     /// The program's changes at the time when the directory was opened.
     let runtime: RuntimeSettings
@@ -59,7 +59,9 @@ final class SamplerCore: Sendable {
     let metrics: SelfMetrics
     /// Where the device is, for all who may know.
     let location: LocationService
-    let keys: KeyRing
+    var keys: KeyRing { seal.keys }
+    /// Seals and opens the state files.
+    let seal: StateSeal
     private let state: Mutex<State>
 
     /// Acquires the directory's lock and opens the queue, waiting up to `environment.lockWait` for another process to
@@ -68,9 +70,13 @@ final class SamplerCore: Sendable {
         _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment,
         notices: NoticeBoard = NoticeBoard(), logger: Logger
     ) async throws(DataSamplerError) -> SamplerCore {
-        let queue = try await openQueue(configuration, environment: environment, logger: logger)
+        let (queue, seal) = try await openQueueAndKeys(configuration, environment: environment, logger: logger)
         do {
-            let profile = try ProfileKeeper.load(StoredProfile.file(in: configuration.directory), notices: notices)
+            try seal.begin(others: try sealedCopies(queue))
+            if seal.obstacle == nil { try EncryptionMark.keep(seal.isSealing, in: configuration.directory) }
+            let configuration = seal.obstacle == nil ? configuration : configuration.whileLocked()
+            let profile = try ProfileKeeper.load(
+                StoredProfile.file(in: configuration.directory, seal: seal), notices: notices)
             let consentQueue = QueueForConsent(queue: queue)
             let consent = try ConsentKeeper(
                 store: ConsentStore(directory: configuration.directory, queue: consentQueue), queue: consentQueue,
@@ -80,12 +86,14 @@ final class SamplerCore: Sendable {
                 notices.post(notice)
             }
             let pins = try PinKeeper(
-                directory: configuration.directory, logger: logger, damaged: notices.postSetAside(PinKeeper.fileName))
+                directory: configuration.directory, seal: seal, logger: logger,
+                damaged: notices.postSetAside(PinKeeper.fileName))
             let authorities = try AuthorityKeeper(
-                directory: configuration.directory, logger: logger,
+                directory: configuration.directory, seal: seal, logger: logger,
                 damaged: notices.postSetAside(AuthorityKeeper.fileName))
             let geofences = try GeofenceKeeper(
-                directory: configuration.directory, fences: profile?.profile.geofences, logger: logger,
+                directory: configuration.directory, fences: profile?.profile.geofences, seal: seal,
+                logger: logger,
                 damaged: notices.postSetAside(GeofenceStates.fileName))
             let runtime =
                 try RuntimeSettings.file(in: configuration.directory)
@@ -94,7 +102,8 @@ final class SamplerCore: Sendable {
             try await consent.settle()
             let clock = QueueClock(time: try await queue.queueTime, stamp: environment.clock.now())
             let core = SamplerCore(
-                configuration, runtime: runtime, queue: queue, queueClock: clock, consent: consent, pins: pins,
+                configuration, runtime: runtime, queue: queue, seal: seal, queueClock: clock, consent: consent,
+                pins: pins,
                 authorities: authorities, geofences: geofences, profile: profile, environment: environment,
                 notices: notices, logger: logger)
             let status = try await queue.status()
@@ -107,11 +116,45 @@ final class SamplerCore: Sendable {
         }
     }
 
-    private static func openQueue(
+    /// The keys are there before the queue, which seals with them.
+    private static func openQueueAndKeys(
         _ configuration: DataSamplerConfiguration, environment: SamplerEnvironment, logger: Logger
+    ) async throws(DataSamplerError) -> (RecordQueue, StateSeal) {
+        let configuration = configuration.withKeys(clock: environment.clock, logger: logger)
+        guard let keys = configuration.keys else { preconditionFailure("withKeys gives keys") }
+        // After a wipe in this process.
+        keys.renew()
+        while true {
+            let isSealing = EncryptionMark.isWanted(configuration, keys: keys)
+            let queue = try await openQueue(
+                configuration, keys: keys, isSealing: isSealing, environment: environment, logger: logger)
+            // Whoever had the lock before may have decided this.
+            if EncryptionMark.isWanted(configuration, keys: keys) == isSealing {
+                return (
+                    queue,
+                    StateSeal(
+                        directory: configuration.directory, keys: keys, isSealing: isSealing, logger: logger)
+                )
+            }
+            await queue.close()
+        }
+    }
+
+    /// The ids of the keys of state that the queue's copies name.
+    private static func sealedCopies(_ queue: RecordQueue) throws(DataSamplerError) -> Set<UInt32> {
+        let copy: Data?
+        do throws(QueueError) { copy = try queue.copy(of: .identity) } catch { throw DataSamplerError(error) }
+        return Set([copy.flatMap { try? Envelope.keyID(of: $0, purpose: .state) }].compactMap { $0 })
+    }
+
+    private static func openQueue(
+        _ configuration: DataSamplerConfiguration, keys: KeyRing, isSealing: Bool, environment: SamplerEnvironment,
+        logger: Logger
     ) async throws(DataSamplerError) -> RecordQueue {
         var settings = RecordQueue.Configuration()
         settings.lossWindow = .seconds(configuration.lossWindow)
+        settings.keys = keys
+        settings.isSealing = isSealing
         let step = Duration.milliseconds(100)
         var waited = Duration.zero
         while true {
@@ -131,7 +174,7 @@ final class SamplerCore: Sendable {
     }
 
     private init(
-        _ configuration: DataSamplerConfiguration, runtime: RuntimeSettings, queue: RecordQueue,
+        _ configuration: DataSamplerConfiguration, runtime: RuntimeSettings, queue: RecordQueue, seal: StateSeal,
         queueClock: QueueClock, consent: ConsentKeeper, pins: PinKeeper,
         authorities: AuthorityKeeper, geofences: GeofenceKeeper,
         profile: (stored: StoredProfile, profile: WireProfile)?, environment: SamplerEnvironment,
@@ -144,9 +187,7 @@ final class SamplerCore: Sendable {
         self.notices = notices
         clock = environment.clock
         metrics = environment.metrics()
-        keys = configuration.deviceKey.keyRing(
-            in: configuration.directory, now: { [clock = environment.clock] in clock.now().wallTime / 1_000_000 },
-            logger: logger)
+        self.seal = seal
         let local = runtime.applied(to: configuration)
         var settings = DeviceSettings.resolve(local: local, profile: profile?.profile)
         conditions = environment.conditions(environment.host, logger)
@@ -158,12 +199,13 @@ final class SamplerCore: Sendable {
         self.authorities = authorities
         self.geofences = geofences
         analytics = AnalyticsLedger(
-            directory: configuration.directory, clock: environment.clock, isEnabled: settings.analyticsEnabled,
+            directory: configuration.directory, seal: seal, clock: environment.clock,
+            isEnabled: settings.analyticsEnabled,
             logger: logger)
         let (detectors, host) = (environment.detectors, environment.host)
         beacons = BeaconMaker(
-            configuration: configuration, rules: settings.detection, geofences: geofences, clock: environment.clock,
-            logger: logger
+            configuration: configuration, seal: seal, rules: settings.detection, geofences: geofences,
+            clock: environment.clock, logger: logger
         ) { rules in detectors(configuration, rules, host) }
         let filter = PrivacyFilter(
             policy: settings.privacy, key: settings.privacyKey, positionGrid: settings.positionGrid)
@@ -181,7 +223,8 @@ final class SamplerCore: Sendable {
         identity = IdentityStore(
             directory: configuration.directory, machineHash: environment.machineHash,
             enrollmentToken: configuration.enrollmentToken, request: filter.filtered(request),
-            signingRequest: configuration.clientSigningRequestFile.map { SigningRequestFile(path: $0) }, queue: queue
+            signingRequest: configuration.clientSigningRequestFile.map { SigningRequestFile(path: $0) }, seal: seal,
+            queue: queue
         ) { notice in
             logger.warning("identity", metadata: ["reason": "\(notice.message)"])
             notices.post(notice)
@@ -417,7 +460,7 @@ final class SamplerCore: Sendable {
             trigger: trigger, sequence: state.beacons, stamp: stamp, facts: facts,
             standing: Self.standing(organization, trigger, state.gate), doNotDisturb: state.doNotDisturb,
             profileFindings: profileFindings(state.settings).map(\.name),
-            consent: consent.consent.wire, slowdown: state.slowdown)
+            consent: consent.consent.wire, slowdown: state.slowdown, encryption: encryption.wire)
     }
 
     private static func standing(_ organization: String?, _ trigger: WireBeaconTrigger, _ gate: RecordGate)

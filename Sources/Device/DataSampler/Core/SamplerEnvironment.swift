@@ -3,6 +3,8 @@ import FoundationEssentials
 import HTTPConnection
 import HTTPTransport
 import Logging
+import MQTTClient
+import MQTTTransport
 import RecordQueue
 import SampleModules
 import Synchronization
@@ -14,6 +16,8 @@ struct SamplerEnvironment: Sendable {
     /// A connection to the collector, and how to end it.
     struct Connection: Sendable {
         var transport: any Transport
+        /// The collector said that something is new; `nil` if it cannot say so. One task may listen.
+        var news: AsyncStream<Void>?
         var shutdown: @Sendable () async -> Void
     }
 
@@ -41,10 +45,27 @@ struct SamplerEnvironment: Sendable {
     var lockWait: Duration = .seconds(5)
     /// How long a stop continues to send.
     var drainTime: Duration = .seconds(5)
-    var connect: @Sendable (ConnectionSettings) throws(ConnectionSettingsError) -> Connection = {
-        settings throws(ConnectionSettingsError) in
-        let transport = try HTTPTransport(settings)
-        return Connection(transport: transport) { await transport.shutdown() }
+    var connect: @Sendable (Destination) throws(DataSamplerError) -> Connection = {
+        destination throws(DataSamplerError) in
+        switch destination.route {
+        case .http(let settings):
+            do throws(ConnectionSettingsError) {
+                let transport = try HTTPTransport(settings)
+                return Connection(transport: transport) { await transport.shutdown() }
+            } catch { throw CollectorRoute.refusal(error) }
+        case .broker(let settings):
+            do throws(MQTTError) {
+                let transport = try MQTTTransport(settings, device: destination.device)
+                return Connection(transport: transport, news: transport.news) { await transport.shutdown() }
+            } catch { throw CollectorRoute.refusal(error) }
+        }
+    }
+
+    /// What a connection is made to.
+    struct Destination: Sendable {
+        var route: CollectorRoute
+        /// The device id, once the device is enrolled.
+        var device: @Sendable () -> String?
     }
 }
 

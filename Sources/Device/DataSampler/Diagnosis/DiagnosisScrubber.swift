@@ -16,18 +16,21 @@ package struct DiagnosisScrubber: Sendable {
     private let scrubber: TextScrubber
 
     /// - Parameter configuration: as the agent runs with; its tokens and scrub rules count too.
-    /// - Throws: `storage`, `identity` if a file cannot be read; `invalidConfiguration` if a rule cannot be applied.
+    /// - Throws: `storage`, `identity` if a file cannot be read; `keyUnavailable` if one is sealed and its key is
+    ///   not at hand; `invalidConfiguration` if a rule cannot be applied.
     package init(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) {
         var rules = configuration.logScrubbing
         rules.values += [configuration.enrollmentToken].compactMap { $0 }
         let directory = configuration.directory
-        if case .content(.enrolled(let enrollment, _)) = try IdentityFile(directory: directory).read() {
+        let seal = StateSeal.keepingForm(configuration.deviceKey, in: directory)
+        if case .content(.enrolled(let enrollment, _)) = try IdentityFile(directory: directory, seal: seal).read() {
             rules.values += [enrollment.credential, enrollment.formerCredential, enrollment.spareCredential]
                 .compactMap { $0 }
         }
-        let tokens = try Self.content(StateFile<PushTokenState>(directory: directory, name: PushTokenStore.fileName))
+        let tokens = try Self.content(
+            StateFile<PushTokenState>(directory: directory, name: PushTokenStore.fileName, seal: seal))
         rules.values += tokens?.texts ?? []
-        if let stored = try Self.content(StoredProfile.file(in: directory)),
+        if let stored = try Self.content(StoredProfile.file(in: directory, seal: seal)),
             let profile = try? WireProfile.decode(stored.profile)
         {
             let logging = profile.logging

@@ -50,6 +50,7 @@ extension DataSampler {
         try await Self.blocking(try running().core.keys) { (keys) throws(EncryptionError) in
             try keys.enter(passcode: passcode)
         }
+        await keysAvailable()
     }
 
     /// Replaces the passcode. What was encrypted stays as it is.
@@ -59,12 +60,19 @@ extension DataSampler {
         try await Self.blocking(try running().core.keys) { (keys) throws(EncryptionError) in
             try keys.change(passcode: former, to: passcode)
         }
+        await keysAvailable()
     }
 
     /// Forgets the keys until the passcode is entered again. Does nothing if another source protects them.
     ///
+    /// From then on what is encrypted on this device cannot be read: nothing is sent, and new records wait in memory.
+    ///
     /// - Throws: `notRunning`.
-    public func lockKeys() throws(DataSamplerError) { try running().core.keys.lock() }
+    public func lockKeys() throws(DataSamplerError) {
+        let core = try running().core
+        core.keys.lock()
+        if core.keys.status.obstacle != nil { core.seal.forget() }
+    }
 
     /// Who protects the keys, whether they can be used, and which there are; never a key.
     ///

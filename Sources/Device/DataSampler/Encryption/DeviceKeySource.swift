@@ -1,8 +1,10 @@
 import Encryption
 import FoundationEssentials
 import Logging
+import RecordQueue
+import WireModel
 
-/// Where the device key comes from, which protects the keys for ``DataSampler/encrypt(_:)``. New cases may be added.
+/// Where the device key comes from, which protects the keys of a data directory. New cases may be added.
 ///
 /// The keys move to another source at the first use after a change of the configuration. Data stays as it is.
 public enum DeviceKeySource: Sendable {
@@ -42,7 +44,7 @@ public enum DeviceKeySource: Sendable {
     ///
     /// - Parameter now: seconds since 1970.
     func keyRing(in directory: String, now: @escaping @Sendable () -> Int64, logger: Logger) -> KeyRing {
-        let usual = KeyFileProvider(path: "\(directory)/\(KeyFileProvider.defaultName)")
+        let usual = Self.usualFile(directory)
         let (provider, former): ((any DeviceKeyProvider)?, [any DeviceKeyProvider]) =
             switch self {
             case .file(let path?) where path != usual.path: (KeyFileProvider(path: path), [usual])
@@ -52,5 +54,32 @@ public enum DeviceKeySource: Sendable {
             case .passcode: (nil, [usual])
             }
         return KeyRing(directory: directory, provider: provider, former: former, now: now, logger: logger)
+    }
+
+    /// Keys for who reads beside the program that has the directory. They never move to another device key, because
+    /// that program has them in memory.
+    func keyRing(reading directory: String, now: @escaping @Sendable () -> Int64, logger: Logger) -> KeyRing {
+        let provider: (any DeviceKeyProvider)? =
+            switch self {
+            case .file(let path): path.map { KeyFileProvider(path: $0) } ?? Self.usualFile(directory)
+            case .systemdCredential(let name): SystemdCredentialProvider(name: name)
+            case .host(let key): HostKeyProvider(key)
+            case .passcode: nil
+            }
+        return KeyRing(directory: directory, provider: provider, now: now, logger: logger)
+    }
+
+    private static func usualFile(_ directory: String) -> KeyFileProvider {
+        KeyFileProvider(path: "\(directory)/\(KeyFileProvider.defaultName)")
+    }
+}
+
+extension DataSamplerConfiguration {
+    /// With the keys of its directory. Nothing is read before their first use.
+    package func withKeys(clock: any RecordClock = SystemRecordClock(), logger: Logger) -> Self {
+        guard keys == nil else { return self }
+        var result = self
+        result.keys = deviceKey.keyRing(in: directory, now: { clock.now().wallTime / 1_000_000 }, logger: logger)
+        return result
     }
 }

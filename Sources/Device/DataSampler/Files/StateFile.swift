@@ -2,13 +2,16 @@ import Crypto
 import FoundationEssentials
 import WireModel
 
-/// A value that one file of the data directory holds.
+/// A value that one file of the data directory holds. `StateSeal` lists which files are sealed.
 protocol KeptState: Codable, Sendable {
     static var fileName: String { get }
 }
 
 extension KeptState {
-    static func file(in directory: String) -> StateFile<Self> { StateFile(directory: directory, name: fileName) }
+    /// - Parameter seal: as of `DurableFile`.
+    static func file(in directory: String, seal: StateSeal? = nil) -> StateFile<Self> {
+        StateFile(directory: directory, name: fileName, seal: seal)
+    }
 }
 
 /// A `DurableFile` with one value as JSON, its version and a SHA-256, so a damaged file is detected.
@@ -31,12 +34,13 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     /// - Parameters:
     ///   - version: raised when an older program could not read the content correctly.
     ///   - maximumBytes: a longer file counts as damaged.
+    ///   - seal: as of `DurableFile`.
     ///   - code: of an error that is not about damage.
     init(
-        directory: String, name: String, version: Int = 1, maximumBytes: Int = 1 << 20,
+        directory: String, name: String, version: Int = 1, maximumBytes: Int = 1 << 20, seal: StateSeal? = nil,
         code: DataSamplerError.Code = .storage
     ) {
-        file = DurableFile(directory: directory, name: name, code: code)
+        file = DurableFile(directory: directory, name: name, seal: seal, code: code)
         self.version = version
         self.maximumBytes = maximumBytes
         self.code = code
@@ -45,7 +49,7 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
     /// `nil` if there is no file.
     ///
     /// - Throws: `storageDamaged` if the file is not what was written, the file's `code` if it is unreadable or of a
-    ///   newer version.
+    ///   newer version, `keyUnavailable` if it is sealed and its key is not at hand.
     func load() throws(DataSamplerError) -> Content? {
         guard let bytes = try file.read(maximumBytes: maximumBytes + 1) else { return nil }
         return try decoded(bytes, from: file.path)
@@ -67,11 +71,14 @@ struct StateFile<Content: Codable & Sendable>: Sendable {
         return form.content
     }
 
-    /// Like `load`, but a damaged file is quarantined and counts as missing.
+    /// Like `load`, but a damaged file is quarantined and counts as missing. After a start without the keys, a sealed
+    /// file counts as missing, too; it stays, and nothing replaces it.
     ///
     /// - Parameter damaged: called for such a file, for log and status.
     func loadOrKeepAsDamaged(damaged: (DataSamplerError) -> Void) throws(DataSamplerError) -> Content? {
-        do { return try load() } catch  where error.code == .storageDamaged {
+        do { return try load() } catch {
+            if error.code == .keyUnavailable, file.seal?.obstacle != nil { return nil }
+            guard error.code == .storageDamaged else { throw error }
             try file.keepAsDamaged()
             damaged(error)
             return nil

@@ -31,13 +31,15 @@ final class GeofenceKeeper: Sendable {
 
     /// - Parameters:
     ///   - fences: of the profile at hand; `nil` if there is none.
+    ///   - seal: as of `DurableFile`.
     ///   - damaged: called for a damaged file, which is set aside. The states are then decided anew, and a geofence
     ///     that the device is in is entered once more.
     /// - Throws: `storage` if the file cannot be read or is of a newer version.
     init(
-        directory: String, fences: [WireGeofence]?, logger: Logger, damaged: (DataSamplerError) -> Void
+        directory: String, fences: [WireGeofence]?, seal: StateSeal? = nil, logger: Logger,
+        damaged: (DataSamplerError) -> Void
     ) throws(DataSamplerError) {
-        file = GeofenceStates.file(in: directory)
+        file = GeofenceStates.file(in: directory, seal: seal)
         self.logger = logger
         let kept = try file.loadOrKeepAsDamaged(damaged: damaged) ?? GeofenceStates()
         var machine = GeofenceStateMachine(kept)

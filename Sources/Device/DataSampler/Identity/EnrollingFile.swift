@@ -3,9 +3,11 @@ import FoundationEssentials
 import LogStore
 import TelemetryBasics
 import Transmitter
+import WipeCertificates
 import WireModel
 
-/// `<data>/enrolling`: the id of an enrollment request whose answer is not in the identity file yet. Mode 0600.
+/// `<data>/enrolling`: the id of an enrollment request whose answer is not in the identity file yet, and the private
+/// key that signs wipe certificates once it is. Mode 0600.
 ///
 /// It is written before the collector is asked, and removed once the answer is on disk. So asking again after a lost
 /// answer is a repeat for the collector, and leaves behind no device that never reports. The id belongs to one token,
@@ -16,6 +18,18 @@ struct EnrollingFile: Sendable {
         var request: String
         /// HMAC of token, machine and former device.
         var purpose: String
+        /// The private key of the enrollment that is asked for, 32 bytes; absent in files of former versions.
+        var wipeKey: Data?
+    }
+
+    /// A request that waits for its answer.
+    struct Pending: Equatable, Sendable {
+        var id: Data
+        var wipeKey: WipeSigningKey
+
+        static func == (one: Pending, other: Pending) -> Bool {
+            one.id == other.id && one.wipeKey.publicKey == other.wipeKey.publicKey
+        }
     }
 
     static let name = "enrolling"
@@ -23,26 +37,39 @@ struct EnrollingFile: Sendable {
 
     private let file: DurableFile
 
-    init(directory: String) { file = DurableFile(directory: directory, name: Self.name, code: .identity) }
+    /// - Parameter seal: as of `DurableFile`.
+    init(directory: String, seal: StateSeal? = nil) {
+        file = DurableFile(directory: directory, name: Self.name, seal: seal, code: .identity)
+    }
 
-    /// The request's id: that of an earlier attempt, or a new one. On synced disk when this returns.
-    func requestID(
+    /// The request: that of an earlier attempt, or a new one. On synced disk when this returns.
+    func request(
         token: String?, machineHash: String?, role: EnrollmentRole
-    ) throws(DataSamplerError) -> Data {
+    ) throws(DataSamplerError) -> Pending {
         let purpose = Self.purpose(token: token, machineHash: machineHash, role: role)
-        if let bytes = try file.read(), let form = try? JSONDecoder().decode(Form.self, from: bytes),
-            form.purpose == purpose,
-            let request = RequestID(form.request)
-        {
-            return request.data
-        }
-        let request = RequestID.random()
+        let known = try read().flatMap { $0.purpose == purpose ? RequestID($0.request) : nil }
+        if let known, let key = try wipeKey() { return Pending(id: known.data, wipeKey: key) }
+        let pending = Pending(id: (known ?? .random()).data, wipeKey: WipeSigningKey())
         let bytes: Data
-        do { bytes = try JSONEncoder().encode(Form(request: "\(request)", purpose: purpose)) } catch {
+        do {
+            bytes = try JSONEncoder().encode(
+                Form(
+                    request: RequestID(pending.id)?.description ?? "", purpose: purpose,
+                    wipeKey: pending.wipeKey.rawRepresentation))
+        } catch {
             throw DataSamplerError(.identity, "the enrollment request's id cannot be encoded", cause: error)
         }
         try file.replace(with: bytes)
-        return request.data
+        return pending
+    }
+
+    /// The private key of the request that waits for its answer; `nil` if none waits.
+    func wipeKey() throws(DataSamplerError) -> WipeSigningKey? {
+        try read()?.wipeKey.flatMap { WipeSigningKey(rawRepresentation: $0) }
+    }
+
+    private func read() throws(DataSamplerError) -> Form? {
+        try file.read().flatMap { try? JSONDecoder().decode(Form.self, from: $0) }
     }
 
     /// The request is answered and the answer stored.

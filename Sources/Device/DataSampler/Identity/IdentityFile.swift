@@ -31,6 +31,8 @@ struct IdentityFile: Sendable {
         var formerCertificate = ""
         var spare: String?
         var spareCertificate = ""
+        /// The private key that signs wipe certificates.
+        var wipeKey: Data?
         /// Set only after unenrolling; empty if there was no token.
         var leftWithToken: String?
     }
@@ -41,10 +43,11 @@ struct IdentityFile: Sendable {
     var path: String { state.file.path }
     private let state: StateFile<Form>
 
-    init(directory: String) {
+    /// - Parameter seal: as of `DurableFile`.
+    init(directory: String, seal: StateSeal? = nil) {
         state = StateFile(
             directory: directory, name: Self.name, version: Self.version, maximumBytes: DurableFile.defaultMaximumBytes,
-            code: .identity)
+            seal: seal, code: .identity)
     }
 
     enum Reading: Equatable, Sendable {
@@ -54,10 +57,16 @@ struct IdentityFile: Sendable {
         case damaged(String)
     }
 
-    /// - Throws: `identity` if the file is unreadable or of a newer version.
+    /// - Throws: `identity` if the file is unreadable or of a newer version, `keyUnavailable` if its key is not at
+    ///   hand.
     func read() throws(DataSamplerError) -> Reading {
-        guard let bytes = try state.file.read() else { return .none }
-        return try reading(bytes, from: path)
+        do throws(DataSamplerError) {
+            guard let bytes = try state.file.read() else { return .none }
+            return try reading(bytes, from: path)
+        } catch {
+            guard error.code == .storageDamaged else { throw error }
+            return .damaged(error.message)
+        }
     }
 
     /// `nil` if there is no file.
@@ -70,10 +79,14 @@ struct IdentityFile: Sendable {
         }
     }
 
-    /// - Parameter place: the origin of the bytes, for errors.
+    /// - Parameters:
+    ///   - bytes: plain or sealed.
+    ///   - place: the origin of the bytes, for errors.
     func reading(_ bytes: Data, from place: String) throws(DataSamplerError) -> Reading {
         let form: Form
-        do { form = try state.decoded(bytes, from: place) } catch {
+        do throws(DataSamplerError) {
+            form = try state.decoded(try state.file.opened(bytes, from: place), from: place)
+        } catch {
             guard error.code == .storageDamaged else { throw error }
             return .damaged("this program did not write its content")
         }
@@ -93,11 +106,12 @@ struct IdentityFile: Sendable {
         enrolled.spareCredential = form.spare
         enrolled.spareCertificate = form.spareCertificate
         enrolled.credentialSince = form.credentialSince
+        enrolled.wipeKey = form.wipeKey
         return .content(.enrolled(enrolled, machineHash: form.machine))
     }
 
     /// Replaces the file in one step. Returns when file and directory are synced.
-    func save(_ content: Content) throws(DataSamplerError) { try state.file.replace(with: try bytes(content)) }
+    func save(_ content: Content) throws(DataSamplerError) { try state.file.write(try bytes(content)) }
 
     /// Renames a damaged file to `identity.damaged`.
     func keepAsDamaged() throws(DataSamplerError) { try state.file.keepAsDamaged() }
@@ -105,6 +119,7 @@ struct IdentityFile: Sendable {
     /// Removes former contents that a crash or damage left under other names.
     func removeLeftovers() throws(DataSamplerError) { try state.file.removeLeftovers() }
 
+    /// What the file holds: sealed, if it is to be.
     func bytes(_ content: Content) throws(DataSamplerError) -> Data {
         var form: Form
         switch content {
@@ -122,11 +137,12 @@ struct IdentityFile: Sendable {
             form.formerCertificate = enrollment.formerCertificate
             form.spare = enrollment.spareCredential
             form.spareCertificate = enrollment.spareCertificate
+            form.wipeKey = enrollment.wipeKey
         case .unenrolled(let device, let tokenDigest):
             form = Form(device: "\(device)")
             form.leftWithToken = tokenDigest ?? ""
         }
-        return try state.encoded(form)
+        return try state.file.form(of: try state.encoded(form))
     }
 
     /// Empty if absent, `nil` if malformed.

@@ -3,6 +3,7 @@ import FoundationEssentials
 import RecordQueue
 import Synchronization
 import Transmitter
+import WipeCertificates
 import WireModel
 
 /// The transmitter's `EnrollmentStore`, based on the identity file. Safe from any thread.
@@ -28,18 +29,19 @@ final class IdentityStore: EnrollmentStore {
     ///   - machineHash: of this machine; `nil` if it has no machine id.
     ///   - request: what an enrollment says about this device, without its proof.
     ///   - signingRequest: the request for a client certificate; `nil` for none.
+    ///   - seal: as of `DurableFile`; the copy in the queue has the file's form.
     ///   - queue: keeps the copy; `nil` uses the file alone.
     ///   - report: called when the copy was needed or could not be stored.
     init(
         directory: String, machineHash: String?, enrollmentToken: String?, request: WireEnrollRequest,
-        signingRequest: SigningRequestFile? = nil, queue: RecordQueue? = nil,
+        signingRequest: SigningRequestFile? = nil, seal: StateSeal? = nil, queue: RecordQueue? = nil,
         report: @escaping @Sendable (DataSamplerNotice) -> Void = { _ in }
     ) {
         self.queue = queue
         self.report = report
         signing = signingRequest
-        file = IdentityFile(directory: directory)
-        enrolling = EnrollingFile(directory: directory)
+        file = IdentityFile(directory: directory, seal: seal)
+        enrolling = EnrollingFile(directory: directory, seal: seal)
         self.machineHash = machineHash
         configuredToken = enrollmentToken
         self.request = request
@@ -70,6 +72,9 @@ final class IdentityStore: EnrollmentStore {
     func save(_ enrollment: Enrollment) throws {
         try access.withLock { try save(.enrolled(enrollment, machineHash: machineHash), &$0) }
     }
+
+    /// The file has another form now, so its copy must be written again.
+    func copyIsOutdated() { access.withLock { $0 = false } }
 
     func requestAnswered() throws { try access.withLock { _ in try enrolling.finish() } }
 
@@ -175,11 +180,15 @@ final class IdentityStore: EnrollmentStore {
             request.previousCredential = former.credential
         case .returning(let device): request.deviceID = device.data
         }
-        request.requestID = try access.withLock { _ in
-            try enrolling.requestID(token: configuredToken, machineHash: machineHash, role: role)
+        let pending = try access.withLock { _ in
+            try enrolling.request(token: configuredToken, machineHash: machineHash, role: role)
         }
+        request.requestID = pending.id
+        request.wipeSigningKey = pending.wipeKey.publicKey
         return request
     }
+
+    func wipeKey() throws -> Data? { try access.withLock { _ in try enrolling.wipeKey()?.rawRepresentation } }
 
     func signingRequest() throws -> Data? { try signing?.read() }
 

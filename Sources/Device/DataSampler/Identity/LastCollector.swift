@@ -1,5 +1,4 @@
 import FoundationEssentials
-import HTTPConnection
 import Logging
 import RecordQueue
 import TelemetryBasics
@@ -25,7 +24,7 @@ struct LastCollector: KeptState, Equatable {
         self.certificateAuthorities = certificateAuthorities.isEmpty ? nil : certificateAuthorities
     }
 
-    private var address: String { (try? EndpointURL(collector: url))?.description ?? url }
+    private var address: String { CollectorRoute.normalized(url) }
 
     /// The change that a start makes in which collector is asked, what is kept, and whether records go there; `nil`:
     /// none.
@@ -65,13 +64,13 @@ extension DataSamplerConfiguration {
         _ = try apply(enrollment: enrollmentFile)
     }
 
-    /// Adopts the same from an enrollment URL, which `ws1collector enrollment-file --url` printed.
+    /// Adopts the same from an enrollment URL, which `ws1collector enrollment-file --print-url` printed.
     ///
     /// The URL is a secret: who has it can enroll a device.
     ///
     /// - Parameters:
     ///   - directory: as ``directory``.
-    ///   - enrollmentURL: `http[s]://HOST[:PORT][/PREFIX]#...`.
+    ///   - enrollmentURL: `http[s]://HOST[:PORT][/PREFIX]#...`, or `mqtts://BROKER[:PORT]/PREFIX#...`.
     /// - Throws: `invalidConfiguration` if the URL is cut off, expired or no enrollment URL, and the device is not
     ///   enrolled; with what to do.
     public init(
@@ -80,7 +79,7 @@ extension DataSamplerConfiguration {
         self.init(directory: directory, collectorURL: "", traceLevel: traceLevel)
         // Without this mark it would be the path of a file.
         guard enrollmentURL.contains("://") else {
-            throw DataSamplerError(.invalidConfiguration, "the enrollment URL has no http:// or https://")
+            throw DataSamplerError(.invalidConfiguration, "the enrollment URL has no https:// or mqtts://")
         }
         _ = try apply(enrollment: enrollmentURL)
     }

@@ -1,3 +1,4 @@
+import Encryption
 import Logging
 import RecordQueue
 import TelemetryBasics
@@ -161,6 +162,11 @@ actor LeaveKeeper {
         case let answer: return .waiting("the collector could not be told: \(answer)")
         }
         try await core.eraseEnrollment(parts: eraseParts)
+        // A wipe destroyed the keys before; the result may have been sealed with new ones.
+        if note.deadline != nil {
+            try core.destroyKeys()
+            core.keys.renew()
+        }
         try file.file.remove()
         self.note = nil
         core.changeGate { gate in

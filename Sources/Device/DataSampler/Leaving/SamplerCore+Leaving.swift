@@ -16,13 +16,18 @@ extension SamplerCore {
     }
 
     /// A wipe: what is sealed cannot be read from then on, whatever becomes of its files. Harmless twice.
-    func destroyKeys() throws(DataSamplerError) {
+    ///
+    /// - Returns: the keys that were there.
+    @discardableResult func destroyKeys() throws(DataSamplerError) -> [KeyRing.DestroyedKey] {
+        try seal.openWhatSurvives()
         do throws(EncryptionError) {
-            for key in try keys.destroy() {
+            let destroyed = try keys.destroy()
+            for key in destroyed {
                 logger.warning(
                     "a key is destroyed",
                     metadata: ["key": "\(key.id)", "purpose": "\(key.purpose)", "fingerprint": "\(key.fingerprint)"])
             }
+            return destroyed
         } catch { throw DataSamplerError(error) }
     }
 

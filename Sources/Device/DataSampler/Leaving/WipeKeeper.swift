@@ -7,11 +7,12 @@ import WireModel
 
 /// Erases what the device stores, and continues after a crash at any point.
 ///
-///     decision stored ─► producers stopped ─► collector informed ─► host has erased ─► keys, queue, state, logs erased
-///                                                                                        │
-///           clear data:      note removed ◄───────────────── result recorded ◄───────────┤
-///                            records go into the new epoch                               │
-///           enterprise wipe: note removed ◄─ LeaveKeeper begins ◄─ result recorded ◄─ profile erased
+///     decision stored ─► producers stopped ─► collector informed ─► host has erased ─► inventory stored ─┐
+///                        ┌───────────────────────────────────────────────────────────────────────────────┘
+///                        └► keys destroyed ─► queue, state, logs erased; enterprise wipe: profile too ─► end stored ─┐
+///                        ┌───────────────────────────────────────────────────────────────────────────────────────────┘
+///                        ├► clear data:      result recorded ─► note removed, records go into the new epoch
+///                        └► enterprise wipe: result recorded ─► LeaveKeeper begins ─► note removed
 ///
 /// The decision is on synced disk before the first step, and every step may be repeated. So the next start goes on
 /// where a crash came. Informing the collector that a wipe is pending may take ten seconds, and the host program may
@@ -20,6 +21,9 @@ import WireModel
 /// After *clear data* the device is still enrolled. Command ledger, identity and profile survive. An *enterprise wipe*
 /// ends the enrollment. It erases the data and the profile first, and keeps the credential for the result alone: until
 /// the collector has it, or for a day. Before the enrollment ends, the result is in the queue, so it goes first.
+///
+/// The result carries a certificate (`WipeEvidence`). It is made of the note, which lists what is destroyed before that
+/// begins. Once the end is stored nothing is erased again: new keys may then seal the result.
 actor WipeKeeper {
     /// The longest time the host may hold a wipe.
     static let hostLimit = Duration.seconds(30)
@@ -30,6 +34,7 @@ actor WipeKeeper {
     private let sleeper: any Clock<Duration>
     private let announce: @Sendable () async -> Void
     private let leave: Leave
+    private let countLogSegments: CountLogSegments
     private let eraseParts: EraseParts
     private var note: WipeNote?
     /// Everything was erased since the decision was written or found.
@@ -39,6 +44,8 @@ actor WipeKeeper {
 
     /// Ends uploads and erases the log store, and the profile if the enrollment ends. May be repeated.
     typealias EraseParts = @Sendable (_ endsEnrollment: Bool) async throws(DataSamplerError) -> Void
+    /// Counts the log segments on disk.
+    typealias CountLogSegments = @Sendable () async -> Int
     /// Begins to end the enrollment. That is on synced disk when it returns. May be repeated.
     typealias Leave = @Sendable (_ deadline: Int64) async throws(DataSamplerError) -> Void
 
@@ -48,11 +55,12 @@ actor WipeKeeper {
     init(
         core: SamplerCore, events: DeviceEvents, sleeper: any Clock<Duration> = ContinuousClock(),
         announce: @escaping @Sendable () async -> Void = {}, leave: @escaping Leave = { _ in },
-        eraseParts: @escaping EraseParts
+        countLogSegments: @escaping CountLogSegments = { 0 }, eraseParts: @escaping EraseParts
     ) {
         self.sleeper = sleeper
         self.announce = announce
         self.leave = leave
+        self.countLogSegments = countLogSegments
         self.eraseParts = eraseParts
         self.events = events
         file = WipeNote.file(in: core.configuration.directory)
@@ -78,6 +86,7 @@ actor WipeKeeper {
         guard let found else { return }
         core.changeGate { $0.isWiping = true }
         note = found
+        isErased = found.ended != nil
         try await erase()
         if found.command.map({ !isOwed($0) }) ?? true { try await finish() }
     }
@@ -122,6 +131,8 @@ actor WipeKeeper {
                 recorded: core.clock.now().wallTime)
             // Clearing data does not cancel an enterprise wipe under way.
             new.leaveBy = note?.leaveBy ?? (endsEnrollment ? core.queueTime + LeaveNote.greatestWait : nil)
+            // What one that is not complete has destroyed is destroyed by this one, which completes it.
+            if let former = note, former.ended == nil { new.inventory = former.inventory }
             try file.save(new)
             note = new
             isErased = false
@@ -137,8 +148,11 @@ actor WipeKeeper {
         defer { mutex.leave() }
         guard let note, !isErased else { return }
         try await waitForHost(note)
+        try await takeInventory(of: note)
         // First, so that what a kill leaves of the files says nothing.
-        try core.destroyKeys()
+        let destroyed = try core.destroyKeys()
+        // One that was made since the list is only in memory until the end is stored.
+        if self.note?.isSame(as: note) == true { self.note?.inventory?.add(keys: destroyed) }
         do throws(QueueError) {
             if "\(core.queue.epoch)" == note.epoch {
                 try await core.queue.endEpoch(.wiped)
@@ -151,8 +165,59 @@ actor WipeKeeper {
         }
         try core.eraseKeptState()
         try await eraseParts(note.leaveBy != nil)
+        try conclude(note)
+    }
+
+    /// Notes what is about to be destroyed.
+    private func takeInventory(of note: WipeNote) async throws(DataSamplerError) {
+        let keys = core.keys.inventory()
+        var inventory: WipeInventory
+        if let known = note.inventory {
+            inventory = known
+        } else {
+            inventory = WipeInventory(epochs: [], records: 0, logSegments: await countLogSegments())
+        }
+        if !inventory.epochs.contains(note.epoch) {
+            inventory.epochs.append(note.epoch)
+            // An attempt of a former version may have ended the epoch already.
+            if note.epoch == "\(core.queue.epoch)" { inventory.records += try await waitingRecords() }
+        }
+        inventory.add(keys)
+        guard var held = self.note, held.isSame(as: note), held.inventory != inventory else { return }
+        held.inventory = inventory
+        self.note = held
+        do throws(DataSamplerError) { try file.save(held) } catch {
+            // A full disk must not stop a wipe, which makes room. Only a kill now would cost the certificate its list.
+            core.logger.warning("the keys to destroy are not noted", metadata: ["reason": "\(error.message)"])
+        }
+    }
+
+    private func waitingRecords() async throws(DataSamplerError) -> UInt64 {
+        do throws(QueueError) {
+            let queue = try await core.queue.status()
+            return queue.streams.values.reduce(UInt64(queue.buffered)) { $0 + $1.waiting + $1.apart }
+        } catch { throw DataSamplerError(error) }
+    }
+
+    /// Everything is erased. From now on keys may be made again, also for the result.
+    private func conclude(_ note: WipeNote) throws(DataSamplerError) {
         // Another one began meanwhile.
-        if self.note?.isSame(as: note) == true { isErased = true }
+        guard var held = self.note, held.isSame(as: note) else { return }
+        held.ended = core.clock.now().wallTime
+        held.isKeyFileLeft = core.keys.isKeyFileLeft
+        // If this is not on disk, the next start would erase what is made from now on.
+        try file.save(held)
+        self.note = held
+        isErased = true
+        core.keys.renew()
+    }
+
+    /// The evidence of a wipe that has erased everything and is not reported yet; `nil` if there is none.
+    ///
+    /// - Parameter command: `nil`: asked for here.
+    func evidence(of command: Data?) -> WipeEvidence? {
+        guard let note, note.command == command, isErased else { return nil }
+        return WipeEvidence(of: note, by: core)
     }
 
     /// Lets the host program erase its own data, for a bounded time. A kill meanwhile repeats it; afterwards it is not
@@ -200,7 +265,6 @@ actor WipeKeeper {
         guard note == done else { return }
         try file.file.remove()
         note = nil
-        core.keys.renew()
         core.changeGate { $0.isWiping = false }
         core.notices.post(.wiped, "queue and kept state were erased; records go into epoch \(core.queue.epoch)")
     }
@@ -224,6 +288,12 @@ struct WipeNote: KeptState, Equatable {
     var leaveBy: Int64?
     /// The host program has erased its own data, or its time is over.
     var isHostErased: Bool?
+    /// What is destroyed, for the certificate; `nil` until that begins.
+    var inventory: WipeInventory?
+    /// Everything was erased, and is not erased again; wall clock in microseconds since 1970.
+    var ended: Int64?
+    /// A key file could not be destroyed.
+    var isKeyFileLeft: Bool?
 
     /// Whether both are one wipe, perhaps at different steps.
     func isSame(as other: WipeNote) -> Bool {

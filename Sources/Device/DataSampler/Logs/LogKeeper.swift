@@ -37,6 +37,9 @@ final class LogKeeper: Sendable {
         rules = Mutex((store.ownScrubbing, own))
     }
 
+    /// The keys of encryption may be at hand now.
+    func keysAvailable() { store.keysAvailable() }
+
     func apply(_ settings: DeviceSettings.Logging, levels: LogLevels) {
         // Scrub rules first, so no line is written unscrubbed.
         let isScrubbing = scrub(settings)
@@ -70,6 +73,12 @@ final class LogKeeper: Sendable {
             rules.scrubbing = scrubbing
             return true
         }
+    }
+
+    /// Log segments on disk, of all programs that write into the store.
+    func segmentCount() async -> Int {
+        let store = store
+        return (try? await BlockingWork.run { () throws(LogStoreError) in store.status.segments }) ?? 0
     }
 
     func erase() async throws(DataSamplerError) {
@@ -127,5 +136,7 @@ extension LogStore.Configuration {
         maximumAge = .seconds(configuration.logRetention.days * 86_400)
         ringBytes = configuration.logRetention.verboseRingBytes
         scrubbing = configuration.logScrubbing
+        keys = configuration.keys
+        isEncrypting = configuration.keys.map { EncryptionMark.isWanted(configuration, keys: $0) } ?? false
     }
 }

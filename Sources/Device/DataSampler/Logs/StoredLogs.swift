@@ -189,12 +189,15 @@ package struct OfflineLogs {
         _ configuration: DataSamplerConfiguration, application: String = "",
         wallTime: Int64 = SystemRecordClock().now().wallTime
     ) throws(DataSamplerError) {
-        let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(configuration.directory))
+        let seal = StateSeal.keepingForm(configuration.deviceKey, in: configuration.directory)
+        let settings = DeviceSettings.resolve(local: configuration, profile: try Self.profile(seal))
+        var configuration = configuration
+        configuration.keys = seal.keys
         var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
         if !application.isEmpty { store.applicationIdentifier = application }
-        let isStopped = try Self.isStopped(configuration) || Self.isDoNotDisturb(configuration, settings)
+        let isStopped = try Self.isStopped(configuration, seal) || Self.isDoNotDisturb(configuration, settings)
         store.level = LogLevels(
-            settings: settings.logging, captures: Self.captures(configuration.directory, at: wallTime),
+            settings: settings.logging, captures: Self.captures(seal, at: wallTime),
             isStopped: settings.telemetryDisabled || isStopped
         ).level(of: store.applicationIdentifier)
         store.scrubbing = settings.logging.scrubbing
@@ -206,13 +209,13 @@ package struct OfflineLogs {
 
     /// The captures of an agent that was killed and has not been started again. Without a readable ledger there are
     /// none.
-    private static func captures(_ directory: String, at wallTime: Int64) -> [LogLevelWish] {
-        let ledger = try? LogRequestLedger.file(in: directory).load()
+    private static func captures(_ seal: StateSeal, at wallTime: Int64) -> [LogLevelWish] {
+        let ledger = try? LogRequestLedger.file(in: seal.directory, seal: seal).load()
         return ledger?.captures(wallTime: wallTime) ?? []
     }
 
-    private static func profile(_ directory: String) throws(DataSamplerError) -> WireProfile? {
-        let file = StoredProfile.file(in: directory)
+    private static func profile(_ seal: StateSeal) throws(DataSamplerError) -> WireProfile? {
+        let file = StoredProfile.file(in: seal.directory, seal: seal)
         guard let stored = try file.load() else { return nil }
         do { return try stored.validProfile() } catch {
             throw DataSamplerError(
@@ -230,7 +233,9 @@ package struct OfflineLogs {
 
     /// A wipe or an unenrollment is under way, the device was unenrolled, or consent is denied. An unreadable file of
     /// either counts.
-    private static func isStopped(_ configuration: DataSamplerConfiguration) throws(DataSamplerError) -> Bool {
+    private static func isStopped(
+        _ configuration: DataSamplerConfiguration, _ seal: StateSeal
+    ) throws(DataSamplerError) -> Bool {
         let directory = configuration.directory
         do { if try WipeNote.file(in: directory).load() != nil { return true } } catch { return true }
         do { if try LeaveNote.file(in: directory).load() != nil { return true } } catch { return true }
@@ -240,7 +245,7 @@ package struct OfflineLogs {
         if decided ?? configuration.initialConsent == .denied { return true }
         let identity = IdentityStore(
             directory: directory, machineHash: nil, enrollmentToken: configuration.enrollmentToken,
-            request: WireEnrollRequest())
+            request: WireEnrollRequest(), seal: seal)
         do {
             if case .unenrolled = try identity.state() { return try identity.enrollmentToken() == nil }
         } catch {

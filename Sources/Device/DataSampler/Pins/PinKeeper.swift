@@ -31,9 +31,13 @@ final class PinKeeper: Sendable {
     private let state: Mutex<State>
     private let logger: Logger
 
-    /// - Parameter damaged: called for a file that was quarantined.
-    init(directory: String, logger: Logger, damaged: (DataSamplerError) -> Void) throws(DataSamplerError) {
-        file = StateFile(directory: directory, name: Self.fileName)
+    /// - Parameters:
+    ///   - seal: as of `DurableFile`.
+    ///   - damaged: called for a file that was quarantined.
+    init(directory: String, seal: StateSeal? = nil, logger: Logger, damaged: (DataSamplerError) -> Void)
+        throws(DataSamplerError)
+    {
+        file = StateFile(directory: directory, name: Self.fileName, seal: seal)
         let policy = try file.loadOrKeepAsDamaged(damaged: damaged) ?? PinPolicy()
         state = Mutex(State(policy: policy, saved: policy, profile: []))
         self.logger = logger

@@ -47,12 +47,12 @@ struct ProfileFinding: Equatable, Sendable {
                 "detectors-not-available",
                 "the profile names detectors that this version does not have: \(unknown.joined(separator: ", "))")
         }
-        if !profile.certificatePins.isEmpty, local.collectorURL.lowercased().hasPrefix("http:") {
+        if !profile.certificatePins.isEmpty, CollectorRoute.isPlain(local.collectorURL) {
             add(
                 "certificate-pins-without-tls",
                 "the certificate pins of the profile have no effect: the collector is reached without TLS")
         }
-        if !profile.certificateAuthorities.isEmpty, local.collectorURL.lowercased().hasPrefix("http:") {
+        if !profile.certificateAuthorities.isEmpty, CollectorRoute.isPlain(local.collectorURL) {
             add(
                 "certificate-authorities-without-tls",
                 "the certificate authorities of the profile have no effect: the collector is reached without TLS")

@@ -53,7 +53,7 @@ actor ProfileKeeper {
     private(set) var report = Report()
 
     init(core: SamplerCore, transmitter: Transmitter, events: DeviceEvents, roll: @escaping @Sendable () -> Double) {
-        file = StoredProfile.file(in: core.configuration.directory)
+        file = StoredProfile.file(in: core.configuration.directory, seal: core.seal)
         stored = core.storedProfile?.stored
         isDisabled = core.settings.telemetryDisabled
         self.core = core

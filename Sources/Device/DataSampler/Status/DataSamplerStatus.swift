@@ -217,6 +217,18 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var reason: String?
     }
 
+    /// Whether what is on this device's disk is encrypted.
+    public struct Encryption: Codable, Equatable, Sendable {
+        /// Whether new data is encrypted.
+        public var isOn: Bool
+        /// Who protects the keys: `file`, `systemd`, `host` or `passcode`; `nil` if nothing is encrypted.
+        public var provider: String?
+        /// Whether the keys are not at hand: new records wait in memory, and nothing is sent.
+        public var isLocked = false
+        /// Why the keys are not at hand, and what to do.
+        public var reason: String?
+    }
+
     /// Where the location comes from, and whether it is known. It has no position.
     public struct Location: Codable, Equatable, Sendable {
         /// The source's name; `nil` if there is none.
@@ -303,6 +315,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var logind: Logind?
     /// `nil` if nothing runs, or from an older agent.
     public var location: Location?
+    /// `nil` from an older agent.
+    public var encryption: Encryption?
 }
 
 /// Where every record is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable`

@@ -52,7 +52,7 @@ extension SamplerCore {
             quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
             salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
             },
-            logind: run?.logind, location: run?.location)
+            logind: run?.logind, location: run?.location, encryption: encryption)
         status.holding =
             holding(status) + (transmitter.map(Self.blocked) ?? [])
             + Self.waiting(run?.openUploads ?? [])
@@ -155,6 +155,7 @@ extension SamplerCore {
         let gate = gate
         var reasons: [String] = []
         if let wipe = status.wipePending { reasons.append("a wipe is being carried out (\(wipe))") }
+        if isLocked { reasons.append("the keys are not at hand: \(status.encryption?.reason ?? "unknown")") }
         // Nothing else holds records back then: none are made.
         if gate.isUnenrolled { return [DataSamplerStatus.unenrolled] + reasons }
         if gate.isLeaving { reasons.append("this device is being unenrolled") }

@@ -153,7 +153,7 @@ struct LineAcceptance {
         (delivery.written, delivery.ring) = (written, ring)
         guard delivery.lost > 0 else { return delivery }
         delivery.reason = failure?.message ?? "the log is being closed"
-        delivery.isTransient = failure.map { $0.code == .diskFull || $0.code == .busy } ?? true
+        delivery.isTransient = failure.map { [.diskFull, .busy, .locked].contains($0.code) } ?? true
         return delivery
     }
 }

@@ -56,10 +56,13 @@ extension ChunkPlan {
     /// Plans chunks for all lines of a snapshot that match a filter. Reads only the blocks in which some lines match
     /// and others may not.
     /// - Parameter problems: receives what could not be read.
+    /// - Throws: `.locked` if lines are encrypted and their key is not at hand.
     package init(
         _ snapshot: StoreSnapshot, filter: LogFilter = LogFilter(), maximumBytes: Int = LogLimits.chunkBytes,
         problems: inout [Problem]
     ) throws(LogStoreError) {
+        // Lines whose key comes back are not left out of what is sent for good.
+        if let locked = (problems + snapshot.problems).first(where: { $0.error.code == .locked }) { throw locked.error }
         var planner = ChunkPlanner(maximumBytes: maximumBytes)
         let scanner = FilteredSegmentPlanner(snapshot.directory, filter: filter, inflater: try BlockInflater())
         for segment in snapshot.segments {
@@ -67,6 +70,7 @@ extension ChunkPlan {
                 planner.add(.whole(segment))
             } else if filter.isEverything || filter.mayMatch(segment.index.whole) {
                 do { try scanner.add(segment, to: &planner) } catch {
+                    if error.code == .locked { throw error }
                     problems.append(Problem(name: segment.name, error: error))
                 }
             }
@@ -95,7 +99,8 @@ extension ChunkPlanner.Piece {
             part: ChunkPlan.Part(segment.name, 0..<index.whole.rawBytes, isCopied: segment.isSealed),
             type: segment.name.kind.type,
             first: index.whole.first.value, last: index.last.value, tally: LineTally(index.whole),
-            digests: segment.isSealed ? (index.rawDigest, index.storedDigest, index.whole.storedBytes) : nil)
+            digests: segment.isSealed && !index.rawDigest.isEmpty
+                ? (index.rawDigest, index.storedDigest, index.whole.storedBytes) : nil)
     }
 
     static func block(_ block: SegmentIndex.Block, of segment: StoreSnapshot.Segment) -> Self {

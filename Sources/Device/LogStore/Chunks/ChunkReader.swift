@@ -34,7 +34,7 @@ package final class ChunkReader {
     ) throws(LogStoreError) -> (bytes: Int, digest: Data) {
         if form == .gzip, let digest = chunk.storedDigest, let bytes = chunk.storedBytes, let part = chunk.parts.first {
             let reader = try open(part)
-            guard reader.index?.storedDigest == digest else { throw changed(chunk) }
+            guard try reader.storedDigest() == digest else { throw changed(chunk) }
             try reader.copy(0..<bytes, to: &sink)
             return (bytes, digest)
         }

@@ -1,3 +1,5 @@
+import Encryption
+import FoundationEssentials
 import Glibc
 import Gzip
 import TelemetryBasics
@@ -69,6 +71,7 @@ struct CrashReporter {
         let backtrace = Backtraces.read(of: session)
         let reason = CrashReason(
             session, backtrace: backtrace, kernelLines: KernelLog.messages(of: session.process), bootID: bootID)
+        try requireKeys(of: session)
         var tail: [[UInt8]] = []
         for ordinal in session.segments.suffix(Self.tailSegments).reversed() {
             let size = tail.reduce(0) { $0 + $1.count }
@@ -82,10 +85,45 @@ struct CrashReporter {
             now: SystemClock.wallMicroseconds(),
             scrubber: scrubber)
         let partial = name.file(.text) + SegmentName.partialSuffix
+        let bytes = try inFormOfStore(text, for: name)
         let target = try OpenFile<LogStoreError>(replacing: directory.path(partial))
-        try target.write(text)
+        try target.write(bytes)
         try target.sync()
         try directory.rename(partial, to: name.file(.text))
+    }
+}
+
+extension CrashReporter {
+    /// A crash log is encrypted before it is on the disk. Without the key it waits for it, and the marker stays.
+    private func inFormOfStore(_ text: [UInt8], for name: SegmentName) throws(LogStoreError) -> [UInt8] {
+        guard let keys = directory.keys, keys.isSealing else { return text }
+        // Others learn from the state that lines may be encrypted, before there is one.
+        try directory.withState { $0.mayBeEncrypted = true }
+        let frames = FrameWriter(
+            segment: name.ordinal, key: try keys.sealingKey(for: directory.path(name, .text)))
+        return try text.withUnsafeBufferPointer { (text) throws(LogStoreError) in
+            try frames.seal(UnsafeRawBufferPointer(text)).bytes
+        }
+    }
+
+    /// Last lines that cannot be read for want of a key would be missing in the crash log for good.
+    private func requireKeys(of session: SessionRecord) throws(LogStoreError) {
+        guard directory.keys != nil else { return }
+        for ordinal in session.segments.suffix(Self.tailSegments) {
+            let segment = SegmentName(
+                ordinal: ordinal, kind: .application, application: session.applicationIdentifier)
+            for part in [SegmentName.Part.text, .sealed] where directory.has(segment, part) {
+                let file = try OpenFile<LogStoreError>(reading: directory.path(segment, part))
+                let head = try file.read(SealedLogRun.headBytes, at: 0)
+                guard FrameReader.isFramed(head), head.count == SealedLogRun.headBytes else { continue }
+                let id = try SealedForm.keyID(of: Data(SealedForm.magic + head.dropFirst(4)), path: file.path)
+                do { _ = try directory.keys?.key(id, for: file.path) } catch {
+                    // A key that is gone for good does not come back.
+                    if (error.cause as? EncryptionError)?.code == .keyGone { continue }
+                    throw error
+                }
+            }
+        }
     }
 }
 
@@ -159,21 +197,45 @@ enum LogTail {
         else {
             return nil
         }
+        if let start = try? file.read(SealedForm.magic.count, at: 0), FrameReader.isFramed(start) {
+            return framed(name, directory, maximumBytes)
+        }
         let start = max(0, size - maximumBytes)
         guard let bytes = try? file.read(size - start, at: start) else { return nil }
         return wholeLines(bytes, isCut: start > 0)
     }
 
+    /// Keeps no more than the last lines of the text in memory.
+    private static func framed(_ name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
+        guard let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .text)),
+            var reader = try? TextBlockReader(file, of: name, keys: directory.keys)
+        else { return nil }
+        var tail: [UInt8] = []
+        var isCut = false
+        while let text = try? reader.next() {
+            tail.append(contentsOf: text)
+            if tail.count > maximumBytes + LogLimits.blockBytes {
+                tail.removeFirst(tail.count - maximumBytes)
+                isCut = true
+            }
+        }
+        if tail.count > maximumBytes {
+            tail.removeFirst(tail.count - maximumBytes)
+            isCut = true
+        }
+        return wholeLines(tail, isCut: isCut)
+    }
+
     private static func sealed(_ name: SegmentName, _ directory: StoreDirectory, _ maximumBytes: Int) -> [[UInt8]]? {
         guard let index = try? SegmentIndex(name, in: directory),
-            let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
+            let file = try? StoredSegment(name, in: directory, index: index)
         else {
             return nil
         }
         var lines: [[UInt8]] = []
         var count = 0
         for block in index.blocks.reversed() where count < maximumBytes {
-            guard let stored = try? file.read(block.stretch.storedBytes, at: block.storedOffset),
+            guard let stored = try? file.read(block),
                 let text = try? GzipCodec.decompress(stored)
             else { return lines }
             lines = wholeLines(text, isCut: false) + lines

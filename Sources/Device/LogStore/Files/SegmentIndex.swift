@@ -1,4 +1,5 @@
 import Crypto
+import Encryption
 import FoundationEssentials
 import Gzip
 import TelemetryBasics
@@ -44,21 +45,27 @@ package struct SegmentIndex: Equatable, Sendable {
         }
     }
 
-    package static let version = 1
+    /// The greatest version that is read. An index of a plain segment is written in version 1.
+    package static let version = 2
 
     /// The epoch of the store that numbered the lines.
     package var epoch: LogEpochID
     package var whole: Stretch
     /// The number of the last line.
     package var last: LogNumber
-    /// SHA-256 of the text and of the stored file, 32 bytes each.
+    /// SHA-256 of the text and of its gzip form, 32 bytes each. Of an encrypted segment they are in its file, because a
+    /// digest confirms a guess of a short text; they are empty until they are read from there.
     package var rawDigest: Data
     package var storedDigest: Data
-    /// The blocks in order. They cover the segment without a hole or an overlap.
+    /// The blocks in order. They cover the segment without a hole or an overlap. Offsets and bytes are those of the gzip
+    /// form, also if the file is encrypted.
     package var blocks: [Block]
+    /// The head of the run in which the segment is encrypted; `nil`: it was plain when the index was written.
+    package var run: Data?
 
     package init(
-        epoch: LogEpochID, whole: Stretch, last: LogNumber, rawDigest: Data, storedDigest: Data, blocks: [Block]
+        epoch: LogEpochID, whole: Stretch, last: LogNumber, rawDigest: Data, storedDigest: Data, blocks: [Block],
+        run: Data? = nil
     ) {
         self.epoch = epoch
         self.whole = whole
@@ -66,6 +73,7 @@ package struct SegmentIndex: Equatable, Sendable {
         self.rawDigest = rawDigest
         self.storedDigest = storedDigest
         self.blocks = blocks
+        self.run = run
     }
 }
 
@@ -78,14 +86,16 @@ extension SegmentIndex {
     package static let maximumTextBytes = 1 << 20
 
     private static let title = "ws1log-index "
+    /// The first bytes of the index of an encrypted segment.
+    static let encryptedStart = Array("\(title)2\n".utf8)
     private static let sumDigits = 32
 
     package var text: Data {
         var text = IndexWriter()
-        text.line(Self.title.dropLast(), [Self.version])
+        text.line(Self.title.dropLast(), [run == nil ? 1 : 2])
         text.append("epoch ")
         text.append(epoch.data.hexadecimal)
-        text.append(" key - nonce -\n")
+        text.append(run.map { " run \($0.hexadecimal)\n" } ?? " key - nonce -\n")
         text.append(
             """
             lines \(whole.lines) first \(whole.first.value) last \(last.value) raw \(whole.rawBytes) stored \
@@ -94,7 +104,9 @@ extension SegmentIndex {
         )
         text.append("times \(whole.times.lowerBound) \(whole.times.upperBound)\n")
         text.line("levels", whole.levelCounts)
-        text.append("raw-sha256 \(rawDigest.hexadecimal)\nstored-sha256 \(storedDigest.hexadecimal)\n")
+        if run == nil {
+            text.append("raw-sha256 \(rawDigest.hexadecimal)\nstored-sha256 \(storedDigest.hexadecimal)\n")
+        }
         for block in blocks {
             text.line(
                 "block",
@@ -131,27 +143,42 @@ extension SegmentIndex {
             throw LogStoreError(
                 .newer, "\(path) has version \(version), this program knows up to \(Self.version): update the program")
         }
-        guard version == Self.version, let index = Self.read(&reader), index.text.elementsEqual(bytes) else {
+        guard version > 0, let index = Self.read(&reader, isEncrypted: version == 2), index.text.elementsEqual(bytes)
+        else {
             throw damaged("a line is not of the form")
         }
         guard index.addsUp else { throw damaged("its blocks do not add up to the whole") }
         self = index
     }
 
-    private static func read(_ reader: inout IndexReader) -> SegmentIndex? {
-        guard reader.consume("epoch "), let epoch = reader.hexadecimal(bytes: 16).flatMap({ LogEpochID($0) }),
-            reader.consume(" key - nonce -\nlines "), let lines = reader.number(), reader.consume(" first "),
-            let first = reader.number(),
-            reader.consume(" last "), let last = reader.number(), reader.consume(" raw "), let raw = reader.number(),
-            reader.consume(" stored "),
+    private static func read(_ reader: inout IndexReader, isEncrypted: Bool) -> SegmentIndex? {
+        guard reader.consume("epoch "), let epoch = reader.hexadecimal(bytes: 16).flatMap({ LogEpochID($0) }) else {
+            return nil
+        }
+        var run: Data?
+        if isEncrypted {
+            guard reader.consume(" run "), let head = reader.hexadecimal(bytes: SealedLogRun.headBytes),
+                reader.consume("\n")
+            else { return nil }
+            run = Data(head)
+        } else if !reader.consume(" key - nonce -\n") {
+            return nil
+        }
+        guard reader.consume("lines "), let lines = reader.number(), reader.consume(" first "),
+            let first = reader.number(), reader.consume(" last "), let last = reader.number(),
+            reader.consume(" raw "), let raw = reader.number(), reader.consume(" stored "),
             let stored = reader.number(), reader.consume("\ntimes "), let earliest = reader.number(),
-            reader.consume(" "),
-            let latest = reader.number(), earliest <= latest, reader.consume("\nlevels"),
-            let levels = reader.numbers(4),
-            reader.consume("\nraw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32),
-            reader.consume("\nstored-sha256 "),
-            let storedDigest = reader.hexadecimal(bytes: 32), reader.consume("\n")
+            reader.consume(" "), let latest = reader.number(), earliest <= latest, reader.consume("\nlevels"),
+            let levels = reader.numbers(4), reader.consume("\n")
         else { return nil }
+        var digests: [UInt8] = []
+        if !isEncrypted {
+            guard reader.consume("raw-sha256 "), let rawDigest = reader.hexadecimal(bytes: 32),
+                reader.consume("\nstored-sha256 "), let storedDigest = reader.hexadecimal(bytes: 32),
+                reader.consume("\n")
+            else { return nil }
+            digests = rawDigest + storedDigest
+        }
         var blocks: [Block] = []
         while !reader.isAtEnd {
             guard reader.consume("block"), let values = reader.numbers(12), reader.consume("\n"), values[6] <= values[7]
@@ -169,8 +196,8 @@ extension SegmentIndex {
             whole: Stretch(
                 rawBytes: raw, storedBytes: stored, first: LogNumber(value: UInt64(first)), lines: lines,
                 times: Int64(earliest)...Int64(latest), levelCounts: levels.map { UInt64($0) }),
-            last: LogNumber(value: UInt64(last)), rawDigest: Data(rawDigest), storedDigest: Data(storedDigest),
-            blocks: blocks)
+            last: LogNumber(value: UInt64(last)), rawDigest: Data(digests.prefix(32)),
+            storedDigest: Data(digests.dropFirst(32)), blocks: blocks, run: run)
     }
 
     private static func sum(_ bytes: ArraySlice<UInt8>) -> String {

@@ -3,11 +3,23 @@ import Glibc
 import TelemetryBasics
 import WireModel
 
-/// A log store's directory, by its path. Works with names, not with contents.
+/// A log store's directory: its path, and the keys of what is encrypted in it. Works with names, not with contents.
 package struct StoreDirectory: Hashable, Sendable {
     package let path: String
+    /// `nil`: what is written is plain, and what is encrypted cannot be read.
+    package let keys: LogKeys?
 
-    package init(path: String) { self.path = path }
+    package init(path: String, keys: LogKeys? = nil) {
+        self.path = path
+        self.keys = keys
+    }
+
+    /// The path alone says which one it is.
+    package static func == (left: StoreDirectory, right: StoreDirectory) -> Bool { left.path == right.path }
+    package func hash(into hasher: inout Hasher) { hasher.combine(path) }
+
+    /// Whether what is written is encrypted.
+    var isSealing: Bool { keys?.isSealing == true }
 
     package func path(_ file: String) -> String { "\(path)/\(file)" }
 
@@ -39,6 +51,29 @@ package struct StoreDirectory: Hashable, Sendable {
         try segments().filter {
             kinds.contains($0.key.kind) && application ?? $0.key.application == $0.key.application
         }.sorted { $0.key < $1.key }
+    }
+
+    /// Ids of the keys that segments name. Needs no key.
+    func keyIDs() throws(LogStoreError) -> Set<UInt32> {
+        var ids: Set<UInt32> = []
+        for (name, parts) in try segments() {
+            for part in parts where part != .index {
+                do {
+                    let file = try OpenFile<LogStoreError>(reading: path(name, part))
+                    if part == .text {
+                        ids.formUnion(try FrameReader.keyIDs(in: file, of: name))
+                    } else if let head = try StoredSegment.head(of: file) {
+                        ids.insert(try SealedForm.keyID(of: head, path: file.path))
+                    }
+                } catch {
+                    guard error.code == .notFound else { throw error }
+                }
+            }
+            if parts.contains(.index), let head = (try? SegmentIndex(name, in: self))?.run {
+                ids.insert(try SealedForm.keyID(of: head, path: path(name, .index)))
+            }
+        }
+        return ids
     }
 
     /// Renames a file and replaces one that has the new name.

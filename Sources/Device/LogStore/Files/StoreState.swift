@@ -7,7 +7,9 @@ package struct StoreState: Equatable, Sendable {
     /// Numbers of lost lines by reason and level.
     package typealias Dropped = [LogDropReason: LogLevelCounts]
 
-    package static let version = 1
+    /// The greatest version that is read. Version 2 says that lines may be encrypted, so that a program that does not
+    /// know encryption leaves them alone; the form is the same.
+    package static let version = 2
     /// A state has a few hundred bytes. A longer file is not ours.
     package static let maximumBytes = 1 << 20
     private static let sumBytes = 16
@@ -21,6 +23,8 @@ package struct StoreState: Equatable, Sendable {
     /// Segments that are counted under `dropped` and about to be removed. After a crash between the two, the next
     /// holder removes them without counting again.
     package var removing: [SegmentName]
+    /// Lines may be encrypted.
+    package var mayBeEncrypted = false
 
     package init(epoch: LogEpochID, next: UInt64, dropped: Dropped = [:], removing: [SegmentName] = []) {
         self.epoch = epoch
@@ -38,7 +42,7 @@ package struct StoreState: Equatable, Sendable {
     }
 
     package var text: String {
-        var text = "ws1log-state \(Self.version)\nepoch \(epoch.data.hexadecimal)\nnext \(next)\n"
+        var text = "ws1log-state \(mayBeEncrypted ? 2 : 1)\nepoch \(epoch.data.hexadecimal)\nnext \(next)\n"
         for (reason, counts) in dropped.sorted(by: { $0.key < $1.key }) {
             text += "dropped \(reason.rawValue) \(counts.list.map(String.init).joined(separator: " "))\n"
         }
@@ -82,6 +86,7 @@ package struct StoreState: Equatable, Sendable {
         }
         guard let epoch, let next, (1...SegmentName.greatestOrdinal).contains(next) else { throw damaged }
         self.init(epoch: epoch, next: next, dropped: dropped, removing: removing)
+        mayBeEncrypted = version == 2
     }
 
     private static func sum(_ text: String) -> String {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Gzip
 import TelemetryBasics
 import WireModel
@@ -8,8 +9,18 @@ package final class SegmentReader {
     package let name: SegmentName
     /// The index of a sealed segment. It is rebuilt in memory if its file is lost or damaged.
     package let index: SegmentIndex?
-    private let file: OpenFile<LogStoreError>
+    private let content: Content
+    private let keys: LogKeys?
     private let inflater: BlockInflater
+    /// Where encrypted text that is read on in order is gone on with.
+    private var place: FrameReader.Position?
+    /// Stretches of encrypted text that do not open; known after ``stretches(epoch:)``.
+    private(set) var problem: LogStoreError?
+
+    private enum Content: ~Copyable {
+        case text(OpenFile<LogStoreError>)
+        case stored(StoredSegment)
+    }
 
     /// - Throws: `.notFound` if nothing is left of the segment; `.damaged`, `.newer`.
     package static func open(
@@ -25,17 +36,31 @@ package final class SegmentReader {
     }
 
     private init(_ name: SegmentName, in directory: StoreDirectory, inflater: BlockInflater) throws(LogStoreError) {
-        let index = try Self.index(name, in: directory)
-        file = try OpenFile<LogStoreError>(reading: directory.path(name, index == nil ? .text : .sealed))
-        self.index = index
         self.name = name
         self.inflater = inflater
-        guard let index else { return }
-        let size = try file.byteCount()
-        guard size != index.whole.storedBytes else { return }
-        throw LogStoreError(
-            .damaged,
-            "\(file.path) has \(size) bytes, its index says \(index.whole.storedBytes). `ws1log verify` tells more.")
+        keys = directory.keys
+        guard var index = try Self.index(name, in: directory) else {
+            content = .text(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
+            self.index = nil
+            return
+        }
+        let stored = try StoredSegment(name, in: directory, index: index)
+        let size = try stored.byteCount()
+        guard size == stored.expectedBytes else {
+            throw LogStoreError(
+                .damaged,
+                "\(stored.path) has \(size) bytes, its index says \(stored.expectedBytes). `ws1log verify` tells more.")
+        }
+        if index.rawDigest.isEmpty {
+            guard stored.isEncrypted else {
+                throw LogStoreError(.notFound, "\(stored.path) was decrypted meanwhile: try again")
+            }
+            // Without them a chunk of the whole segment is read before it is planned. A key that is missing is an error
+            // for whoever reads lines, not for whoever lists segments.
+            if let digests = try? stored.digests() { (index.rawDigest, index.storedDigest) = digests }
+        }
+        content = .stored(stored)
+        self.index = index
     }
 
     /// The index of a sealed segment; `nil` if the text must be read.
@@ -60,14 +85,33 @@ package final class SegmentReader {
     package func stretches(epoch: LogEpochID) throws(LogStoreError) -> SegmentIndex? {
         if let index { return index }
         var builder = SegmentIndexBuilder(name, epoch: epoch)
-        var reader = try TextBlockReader(try file.duplicate())
-        while let text = try reader.next() { builder.add(text: text, stored: text) }
+        var reader = try text(from: 0, end: nil)
+        while let text = try reader.next() {
+            builder.add(text: text, stored: text, isAfterDamage: !reader.damages.isEmpty)
+        }
+        if !reader.damages.isEmpty { problem = .frames(reader.damages, of: name) }
         return builder.index()
+    }
+
+    private func text(from start: Int, end: Int?) throws(LogStoreError) -> TextBlockReader {
+        switch content {
+        case .text(let file):
+            try TextBlockReader(
+                try file.duplicate(), of: name, keys: keys, from: start, end: end, at: place)
+        case .stored: throw LogStoreError(.notFound, "segment \(name.ordinal) has no text")
+        }
+    }
+
+    private func stored() throws(LogStoreError) -> StoredSegment {
+        switch content {
+        case .stored(let stored): return stored
+        case .text: throw LogStoreError(.notFound, "segment \(name.ordinal) is not sealed")
+        }
     }
 
     /// The text of one block, valid until the next call.
     package func text(of block: SegmentIndex.Block) throws(LogStoreError) -> UnsafeRawBufferPointer {
-        try inflater.text(of: block, in: file)
+        try inflater.text(of: block, in: try stored())
     }
 
     /// Reads whole lines of a range of the text, piece by piece.
@@ -80,12 +124,14 @@ package final class SegmentReader {
         _ body: (UnsafeRawBufferPointer, Int) throws(LogStoreError) -> Void
     ) throws(LogStoreError) {
         guard let index else {
-            var reader = try TextBlockReader(try file.duplicate(), from: range.lowerBound, end: range.upperBound)
+            var reader = try text(from: range.lowerBound, end: range.upperBound)
             while let text = try reader.next() { try body(text, reader.offset - text.count) }
+            place = reader.place
             return
         }
+        let stored = try stored()
         for block in index.blocks[index.blocks(overlapping: range)] where isWanted(block.stretch) {
-            let text = try inflater.text(of: block, in: file)
+            let text = try inflater.text(of: block, in: stored)
             let part = max(range.lowerBound - block.rawOffset, 0)..<min(range.upperBound - block.rawOffset, text.count)
             try body(UnsafeRawBufferPointer(rebasing: text[part]), block.rawOffset + part.lowerBound)
         }
@@ -100,13 +146,32 @@ package final class SegmentReader {
             first.rawOffset == range.lowerBound, last.rawOffset + last.stretch.rawBytes == range.upperBound
         else {
             throw LogStoreError(
-                .damaged, "\(file.path) has other blocks than when the chunks were planned. Plan them again.")
+                .damaged,
+                "segment \(name.ordinal) has other blocks than when the chunks were planned. Plan them again.")
         }
         return first.storedOffset..<(last.storedOffset + last.stretch.storedBytes)
     }
 
     func copy(_ range: Range<Int>, to sink: inout some ChunkSink) throws(LogStoreError) {
-        try sink.copy(range, of: file)
+        try stored().copy(range, to: &sink)
+    }
+
+    /// The digest of the gzip form of a sealed segment.
+    /// - Throws: `.locked` if it is encrypted and the key is not at hand.
+    func storedDigest() throws(LogStoreError) -> Data? {
+        guard let index, index.storedDigest.isEmpty else { return index?.storedDigest }
+        return try stored().digests().stored
+    }
+}
+
+extension LogStoreError {
+    /// Frames of an encrypted text that do not open.
+    static func frames(_ damages: [Range<Int>], of name: SegmentName) -> LogStoreError {
+        let ranges = damages.prefix(5).map { "\($0.lowerBound) to \($0.upperBound)" }.joined(separator: ", ")
+        return LogStoreError(
+            .damaged,
+            "\(name.file(.text)) is damaged at bytes \(ranges): the lines there are not what was written. The others "
+                + "can be read; their numbers show how many are missing.")
     }
 }
 
@@ -121,7 +186,7 @@ extension SegmentIndex {
 
 extension Array {
     /// The first position at which `holds` is true. It must be true for all positions after that.
-    fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
+    func partitioningIndex(where holds: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
@@ -156,29 +221,23 @@ package final class BlockInflater {
 
     /// The text of a block, valid until the next call.
     /// - Throws: `.damaged` if it is not what the index says.
-    func text(of block: SegmentIndex.Block, in file: borrowing OpenFile<LogStoreError>) throws(LogStoreError)
-        -> UnsafeRawBufferPointer
-    {
+    func text(of block: SegmentIndex.Block, in segment: StoredSegment) throws(LogStoreError) -> UnsafeRawBufferPointer {
         let stretch = block.stretch
         Self.enlarge(&stored, to: stretch.storedBytes)
         Self.enlarge(&text, to: stretch.rawBytes)
         let target = UnsafeMutableRawBufferPointer(rebasing: stored.prefix(stretch.storedBytes))
         var filled = 0
         inflater.reset()
-        do {
-            guard try file.read(into: target, at: block.storedOffset) == stretch.storedBytes else {
-                throw damaged(block, file.path)
+        try segment.read(block, into: target)
+        do throws(GzipError) {
+            try inflater.update(UnsafeRawBufferPointer(target)) { [text] piece in
+                let room = UnsafeMutableRawBufferPointer(rebasing: text.prefix(stretch.rawBytes).dropFirst(filled))
+                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.prefix(room.count)))
+                filled += piece.count
             }
-            do throws(GzipError) {
-                try inflater.update(UnsafeRawBufferPointer(target)) { [text] piece in
-                    let room = UnsafeMutableRawBufferPointer(rebasing: text.prefix(stretch.rawBytes).dropFirst(filled))
-                    room.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.prefix(room.count)))
-                    filled += piece.count
-                }
-                try inflater.finish()
-            } catch { throw damaged(block, file.path, error) }
-        }
-        guard filled == stretch.rawBytes, inflater.members == 1 else { throw damaged(block, file.path) }
+            try inflater.finish()
+        } catch { throw segment.damaged(block, error) }
+        guard filled == stretch.rawBytes, inflater.members == 1 else { throw segment.damaged(block) }
         return UnsafeRawBufferPointer(rebasing: text.prefix(filled))
     }
 
@@ -186,15 +245,5 @@ package final class BlockInflater {
         guard buffer.count < size else { return }
         buffer.deallocate()
         buffer = .allocate(byteCount: size, alignment: 16)
-    }
-
-    private func damaged(_ block: SegmentIndex.Block, _ path: String, _ cause: GzipError? = nil) -> LogStoreError {
-        LogStoreError(
-            .damaged,
-            """
-            \(path) is damaged: lines \(block.stretch.first.value) to \
-            \(block.stretch.first.value + UInt64(block.stretch.lines) - 1) are not what was written. The other blocks \
-            may still be readable.
-            """, cause: cause)
     }
 }

@@ -46,7 +46,9 @@ package struct StoreSnapshot: Sendable {
             }
             do {
                 let reader = try SegmentReader.open(name, in: directory, inflater: inflater)
-                guard let index = try reader.stretches(epoch: epoch) else { continue }
+                let index = try reader.stretches(epoch: epoch)
+                if let problem = reader.problem { problems.append(Problem(name: name, error: problem)) }
+                guard let index else { continue }
                 segments.append(Segment(name: name, isSealed: reader.isSealed, index: index))
             } catch {
                 if error.code == .notFound {
@@ -82,8 +84,14 @@ package final class StoreFollower {
     private let inflater: BlockInflater
     /// Bytes of text that were reported or lie before the start.
     private var offsets: [SegmentName: Int]
+    /// Bytes that the files of texts had at the last look. An encrypted text is longer than its lines.
+    private var sizes: [SegmentName: off_t] = [:]
     /// Sealed segments that were reported to their end or cannot be read.
     private var finished: Set<SegmentName>
+    /// Segments whose key is not at hand. They are looked at again.
+    private var locked: Set<SegmentName> = []
+    /// What could not be read, each once.
+    package private(set) var problems: [StoreSnapshot.Problem] = []
 
     /// Starts after what the snapshot holds.
     package init(after snapshot: StoreSnapshot, filter: LogFilter) throws(LogStoreError) {
@@ -93,8 +101,11 @@ package final class StoreFollower {
         self.filter = filter
         matcher = LogLineMatcher(filter)
         inflater = try BlockInflater()
-        offsets = Dictionary(uniqueKeysWithValues: snapshot.segments.map { ($0.name, $0.index.whole.rawBytes) })
-        finished = Set(snapshot.segments.filter(\.isSealed).map(\.name) + snapshot.problems.map(\.name))
+        let offsets = Dictionary(uniqueKeysWithValues: snapshot.segments.map { ($0.name, $0.index.whole.rawBytes) })
+        self.offsets = offsets
+        finished = Set(
+            snapshot.segments.filter(\.isSealed).map(\.name)
+                + snapshot.problems.filter { $0.error.code != .locked && offsets[$0.name] == nil }.map(\.name))
     }
 
     /// New matching lines, sorted by time, each with its newline.
@@ -105,8 +116,9 @@ package final class StoreFollower {
             var offset = offsets[name, default: 0]
             var status = stat()
             // The usual case: nothing was appended.
-            if parts == [.text], stat(directory.path(name, .text), &status) == 0, status.st_size == off_t(offset) {
-                continue
+            if parts == [.text], stat(directory.path(name, .text), &status) == 0 {
+                if status.st_size == sizes[name] { continue }
+                sizes[name] = status.st_size
             }
             do {
                 let reader = try SegmentReader.open(name, in: directory, inflater: inflater)
@@ -117,6 +129,10 @@ package final class StoreFollower {
                     found += wanted.list.indices.map { (wanted.list[$0].time, wanted.line($0)) }
                 }
                 if reader.isSealed { finished.insert(name) }
+            } catch  where error.code == .locked {
+                sizes[name] = nil
+                if !locked.contains(name) { problems.append(StoreSnapshot.Problem(name: name, error: error)) }
+                locked.insert(name)
             } catch {
                 // The segment was removed meanwhile or is damaged, so it has nothing more to report.
                 finished.insert(name)

@@ -27,6 +27,9 @@ package struct StoreVerifier {
     /// Bytes of text checked so far.
     package private(set) var bytes = 0
 
+    /// Why lines could not be checked: they are encrypted, and their key is not at hand. That is no damage.
+    package private(set) var locked: LogStoreError?
+
     private let directory: StoreDirectory
     private let inflater: BlockInflater
     /// How many more malformed lines are named one by one. A segment may have a hundred thousand of them.
@@ -48,6 +51,7 @@ package struct StoreVerifier {
         }
     }
 
+    /// Whether nothing is damaged, as far as it could be checked.
     package var isWhole: Bool { !findings.contains(where: \.isDamage) }
 
     private mutating func record(_ file: String, _ message: String, isDamage: Bool = true) {
@@ -90,6 +94,10 @@ package struct StoreVerifier {
                 record(name.file(.index), "is alone: its lines are gone")
             }
         } catch {
+            if error.code == .locked {
+                locked = locked ?? error
+                return
+            }
             // The store's limits removed the segment during the check.
             if error.code != .notFound { record(name.file(parts.contains(.sealed) ? .sealed : .text), error.message) }
         }
@@ -109,7 +117,7 @@ package struct StoreVerifier {
     }
 
     private mutating func checkSealed(_ name: SegmentName, _ state: StoreState?) throws(LogStoreError) {
-        let index: SegmentIndex
+        var index: SegmentIndex
         do { index = try SegmentIndex(name, in: directory) } catch {
             guard error.code == .damaged else { throw error }
             record(name.file(.index), error.message)
@@ -120,16 +128,26 @@ package struct StoreVerifier {
         if let state, index.epoch != state.epoch {
             record(name.file(.index), "is of another epoch of the store", isDamage: false)
         }
-        let file = try OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
+        let file = try StoredSegment(name, in: directory, index: index)
         let size = try file.byteCount()
-        if size != index.whole.storedBytes {
-            record(name.file(.sealed), "has \(size) bytes, its index says \(index.whole.storedBytes)")
+        if size != file.expectedBytes {
+            record(name.file(.sealed), "has \(size) bytes, its index says \(file.expectedBytes)")
+        }
+        if try !file.hasWholeHead() {
+            record(
+                name.file(.sealed), "has another head than its index says; the lines are read with that of the index")
+        }
+        if index.rawDigest.isEmpty {
+            do { (index.rawDigest, index.storedDigest) = try file.digests() } catch {
+                guard error.code == .damaged else { throw error }
+                record(name.file(.sealed), error.message)
+            }
         }
         var digests = (raw: SHA256(), stored: SHA256())
         var lines = LineCheck(name, path: name.file(.sealed), naming: namableLines)
         for block in index.blocks {
-            digests.stored.update(data: try file.read(block.stretch.storedBytes, at: block.storedOffset))
             do {
+                digests.stored.update(data: try file.read(block))
                 let text = try inflater.text(of: block, in: file)
                 digests.raw.update(bufferPointer: text)
                 lines.check(text)
@@ -139,23 +157,29 @@ package struct StoreVerifier {
                     record(name.file(.index), "block at \(block.storedOffset) holds other lines than it says")
                 }
             } catch {
+                guard error.code != .locked else { throw error }
                 lines.skip(block.stretch)
                 record(name.file(.sealed), error.message)
             }
         }
         add(lines)
-        if Data(digests.stored.finalize()) != index.storedDigest {
+        if !index.storedDigest.isEmpty, Data(digests.stored.finalize()) != index.storedDigest {
             record(name.file(.sealed), "is not what was sealed: SHA-256 differs")
         }
-        if Data(digests.raw.finalize()) != index.rawDigest {
+        if !index.rawDigest.isEmpty, Data(digests.raw.finalize()) != index.rawDigest {
             record(name.file(.sealed), "holds other text than was sealed: SHA-256 differs")
         }
     }
 
     private mutating func checkText(_ name: SegmentName) throws(LogStoreError) {
-        var reader = try TextBlockReader(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
+        var reader = try TextBlockReader(
+            try OpenFile<LogStoreError>(reading: directory.path(name, .text)), of: name, keys: directory.keys)
         var check = LineCheck(name, path: name.file(.text), naming: namableLines)
-        while let text = try reader.next() { check.check(text) }
+        while let text = try reader.next() {
+            if !reader.damages.isEmpty { check.resume(at: text) }
+            check.check(text)
+        }
+        if !reader.damages.isEmpty { record(name.file(.text), LogStoreError.frames(reader.damages, of: name).message) }
         add(check)
         lines += check.lines
         bytes += reader.offset
@@ -177,6 +201,8 @@ struct LineCheck {
     let path: String
     private let maximumFindings: Int
     private(set) var lines = 0
+    /// Of the last line in the segment.
+    private var position: UInt64 = 0
     /// Lines that are malformed or have an unexpected number.
     private(set) var oddLines = 0
     /// The first of these lines.
@@ -192,7 +218,8 @@ struct LineCheck {
     mutating func check(_ text: UnsafeRawBufferPointer) {
         for line in LineSlices(text) {
             lines += 1
-            let expected = LogNumber(segment: name.ordinal, position: UInt64(lines))
+            position += 1
+            let expected = LogNumber(segment: name.ordinal, position: position)
             guard let fields = LogLine(line), line.count <= LogLimits.lineBytes else {
                 recordLine("is not of the form", expected)
                 continue
@@ -201,7 +228,18 @@ struct LineCheck {
         }
     }
 
-    mutating func skip(_ stretch: SegmentIndex.Stretch) { lines += stretch.lines }
+    mutating func skip(_ stretch: SegmentIndex.Stretch) {
+        lines += stretch.lines
+        position += UInt64(stretch.lines)
+    }
+
+    /// Lines before this text are missing, and that is said already.
+    mutating func resume(at text: UnsafeRawBufferPointer) {
+        guard let line = LineSlices(text).first(where: { _ in true }), let number = LogLine(line)?.number,
+            number.segment == name.ordinal, number.position > position
+        else { return }
+        position = number.position - 1
+    }
 
     private mutating func recordLine(_ what: String, _ number: LogNumber) {
         oddLines += 1

@@ -1,4 +1,5 @@
 import Crypto
+import Encryption
 import FoundationEssentials
 import Gzip
 import TelemetryBasics
@@ -10,6 +11,8 @@ package struct SegmentIndexBuilder {
     private let epoch: LogEpochID
     private var blocks: [SegmentIndex.Block] = []
     private var whole = LineTally()
+    /// Of the last line in the segment.
+    private var position: UInt64 = 0
     private var storedBytes = 0
     private var rawDigest = SHA256()
     private var storedDigest = SHA256()
@@ -21,12 +24,21 @@ package struct SegmentIndexBuilder {
 
     /// - Parameters:
     ///   - text: whole lines.
-    ///   - stored: the bytes of these lines in the file.
-    package mutating func add(text: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) {
+    ///   - stored: the gzip form of these lines.
+    ///   - isAfterDamage: lines before these are missing, so their number is what they say.
+    package mutating func add(
+        text: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer, isAfterDamage: Bool = false
+    ) {
         var tally = LineTally()
         tally.add(text: text)
+        if isAfterDamage, let line = LineSlices(text).first(where: { _ in true }), let number = LogLine(line)?.number,
+            number.segment == name.ordinal, number.position > position
+        {
+            position = number.position - 1
+        }
         let stretch = tally.stretch(
-            first: LogNumber(segment: name.ordinal, position: UInt64(whole.lines) + 1), storedBytes: stored.count)
+            first: LogNumber(segment: name.ordinal, position: position + 1), storedBytes: stored.count)
+        position += UInt64(tally.lines)
         blocks.append(SegmentIndex.Block(storedOffset: storedBytes, rawOffset: whole.rawBytes, stretch: stretch))
         whole.add(stretch)
         storedBytes += stored.count
@@ -39,8 +51,10 @@ package struct SegmentIndexBuilder {
         guard whole.lines > 0 else { return nil }
         return SegmentIndex(
             epoch: epoch,
-            whole: whole.stretch(first: LogNumber(segment: name.ordinal, position: 1), storedBytes: storedBytes),
-            last: LogNumber(segment: name.ordinal, position: UInt64(whole.lines)),
+            whole: whole.stretch(
+                first: blocks.first?.stretch.first ?? LogNumber(segment: name.ordinal, position: 1),
+                storedBytes: storedBytes),
+            last: LogNumber(segment: name.ordinal, position: position),
             rawDigest: Data(rawDigest.finalize()), storedDigest: Data(storedDigest.finalize()), blocks: blocks)
     }
 }
@@ -56,28 +70,69 @@ final class SegmentIndexRebuilder {
     private var stored: [UInt8] = []
     private var storedStart = 0
     private var endsInLine = true
+    private let name: SegmentName
+    private let keys: LogKeys
 
     init(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError) {
         do { inflater = try GzipDecompressor(limits: .sealedSegment) } catch {
             throw LogStoreError(.io, error.message, cause: error)
         }
+        self.name = name
+        keys = directory.keys ?? .none
         file = try OpenFile<LogStoreError>(reading: directory.path(name, .sealed))
         builder = SegmentIndexBuilder(name, epoch: epoch)
     }
 
     func index() throws(LogStoreError) -> SegmentIndex {
-        try file.forEachBlock { (block) throws(LogStoreError) in
-            stored.append(contentsOf: block)
-            do throws(GzipError) {
-                try inflater.update(block) {
-                    text.append(contentsOf: $0)
-                } memberEnd: { end in
-                    endMember(at: end)
-                }
-            } catch { throw damaged(error.message, error) }
-        }
+        if let head = try StoredSegment.head(of: file) { return try encryptedIndex(head) }
+        try file.forEachBlock { (block) throws(LogStoreError) in try add(block) }
+        return try finished()
+    }
+
+    private func add(_ block: UnsafeRawBufferPointer) throws(LogStoreError) {
+        stored.append(contentsOf: block)
+        do throws(GzipError) {
+            try inflater.update(block) {
+                text.append(contentsOf: $0)
+            } memberEnd: { end in
+                endMember(at: end)
+            }
+        } catch { throw damaged(error.message, error) }
+    }
+
+    private func finished() throws(LogStoreError) -> SegmentIndex {
         do { try inflater.finish() } catch { throw damaged(error.message, error) }
         guard endsInLine, let index = builder.index() else { throw damaged("a block does not end with a line") }
+        return index
+    }
+
+    private func encryptedIndex(_ head: Data) throws(LogStoreError) -> SegmentIndex {
+        let run = try SealedForm.reader(head, segment: name.ordinal, path: file.path, keys: keys)
+        let end = try file.byteCount() - SealedLogRun.blockOverhead - 2 * StoredSegment.digestBytes
+        var offset = SealedLogRun.headBytes
+        var number: UInt64 = 0
+        while offset < end {
+            let start = Data(try file.read(4, at: offset))
+            guard let size = SealedLogRun.Reader.size(ofBlock: start), offset + size <= end else {
+                throw damaged("block \(number) is torn")
+            }
+            let member: Data
+            let sealed = Data(try file.read(size, at: offset))
+            do throws(EncryptionError) { member = try run.open(sealed, number: number) } catch {
+                throw damaged(error.message, error)
+            }
+            try Array(member).withUnsafeBufferPointer { (member) throws(LogStoreError) in
+                try add(UnsafeRawBufferPointer(member))
+            }
+            offset += size
+            number += 1
+        }
+        var index = try finished()
+        let last = Data(try file.read(SealedLogRun.blockOverhead + 2 * StoredSegment.digestBytes, at: offset))
+        guard offset == end, let digests = try? run.open(last, number: number, isLast: true),
+            digests == index.rawDigest + index.storedDigest
+        else { throw damaged("its last block is not what was written") }
+        index.run = head
         return index
     }
 

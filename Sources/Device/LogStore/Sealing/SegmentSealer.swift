@@ -1,3 +1,5 @@
+import Encryption
+import FoundationEssentials
 import Gzip
 import TelemetryBasics
 import WireModel
@@ -18,6 +20,8 @@ package final class SegmentSealer {
         package var index: SegmentIndex?
         /// Bytes of a last line without newline. They are not in the sealed segment.
         package var tornBytes: Int
+        /// The text was encrypted, so nothing is known of what was torn.
+        package var isEncrypted = false
     }
 
     private let compressor: GzipCompressor
@@ -27,7 +31,8 @@ package final class SegmentSealer {
     }
 
     /// Seals a segment that has a text. A segment that is sealed already stays as it is.
-    /// - Throws: `.notFound` if there is neither text nor sealed file; `.diskFull`, `.io`: the text is still there.
+    /// - Throws: `.notFound` if there is neither text nor sealed file; `.diskFull`, `.io`, `.locked`, and `.damaged` if
+    ///   encrypted text does not open: the text is still there.
     package func seal(_ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID) throws(LogStoreError)
         -> Outcome
     {
@@ -35,8 +40,9 @@ package final class SegmentSealer {
             var tornBytes = 0
             if directory.has(name, .text) {
                 // The process crashed before step 3.
-                tornBytes =
-                    try OpenFile<LogStoreError>(reading: directory.path(name, .text)).byteCount() - index.whole.rawBytes
+                let text = try OpenFile<LogStoreError>(reading: directory.path(name, .text))
+                let isEncrypted = FrameReader.isFramed(try text.read(SealedForm.magic.count, at: 0))
+                tornBytes = isEncrypted ? 0 : try text.byteCount() - index.whole.rawBytes
                 try Self.removeText(name, in: directory)
             }
             return Outcome(index: index, tornBytes: max(0, tornBytes))
@@ -58,8 +64,9 @@ package final class SegmentSealer {
     private func writePartial(
         _ name: SegmentName, in directory: StoreDirectory, epoch: LogEpochID
     ) throws(LogStoreError) -> Outcome {
-        var reader = try TextBlockReader(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
-        let target = try OpenFile<LogStoreError>(replacing: directory.path(Self.partial(name, .sealed)))
+        var reader = try TextBlockReader(
+            try OpenFile<LogStoreError>(reading: directory.path(name, .text)), of: name, keys: directory.keys)
+        let target = try SealedSegmentWriter(name, in: directory)
         var builder = SegmentIndexBuilder(name, epoch: epoch)
         while let text = try reader.next() {
             let member: [UInt8]
@@ -69,8 +76,11 @@ package final class SegmentSealer {
             try target.write(member)
             member.withUnsafeBytes { builder.add(text: text, stored: $0) }
         }
-        try target.sync()
-        return Outcome(index: builder.index(), tornBytes: reader.tornBytes)
+        // What can still be read stays readable where it is; sealing would give the lines behind other numbers.
+        guard reader.damages.isEmpty else { throw .frames(reader.damages, of: name) }
+        var index = builder.index()
+        try target.finish(&index)
+        return Outcome(index: index, tornBytes: reader.tornBytes, isEncrypted: reader.isEncrypted)
     }
 
     /// The index of a segment that is sealed and looks whole without reading its lines.
@@ -78,9 +88,8 @@ package final class SegmentSealer {
     {
         do {
             let index = try SegmentIndex(name, in: directory)
-            return try OpenFile<LogStoreError>(reading: directory.path(name, .sealed)).byteCount()
-                == index.whole.storedBytes
-                ? index : nil
+            let stored = try StoredSegment(name, in: directory, index: index)
+            return try stored.byteCount() == stored.expectedBytes ? index : nil
         } catch {
             switch error.code {
             case .notFound, .damaged: return nil
@@ -94,7 +103,7 @@ package final class SegmentSealer {
         try directory.sync()
     }
 
-    private static func partial(_ name: SegmentName, _ part: SegmentName.Part) -> String {
+    static func partial(_ name: SegmentName, _ part: SegmentName.Part) -> String {
         name.file(part) + SegmentName.partialSuffix
     }
 }

@@ -36,9 +36,16 @@ final class LogWriter: Sendable {
         var lastSave = Int64.min / 2
         /// The segments are closed, and no new one is begun.
         var isClosed = false
+        /// Why the key for the next segment is not at hand; then lines wait in memory.
+        var obstacle: LogStoreError?
+        /// When the key is asked for again. Milliseconds since boot.
+        var nextAttempt = Int64.min
     }
 
     private enum Maintenance { case none, running, runningAndWanted }
+
+    /// Milliseconds between two attempts to get a key that was not at hand.
+    private static let keyMilliseconds: Int64 = 1000
 
     let settings: Settings
     private let keeper: StoreKeeper
@@ -111,6 +118,10 @@ final class LogWriter: Sendable {
                 output.losses.count(buffer.counts, as: .overload)
                 return (0, 0, nil)
             }
+            if let obstacle = output.obstacle {
+                output.losses.count(buffer.counts, as: .unwritable)
+                return (0, 0, obstacle)
+            }
             let written = write(buffer, &output)
             return (written.application, written.ring, output.losses.failure)
         }
@@ -145,7 +156,7 @@ final class LogWriter: Sendable {
                 losses.count(waiting.refused, as: .overload)
                 return Figures(
                     written: written, unsaved: losses.unsaved, waiting: waiting.buffer.counts,
-                    waitingBytes: waiting.buffer.count, failure: losses.failure)
+                    waitingBytes: waiting.buffer.count, failure: output.obstacle ?? losses.failure)
             }
         }
     }
@@ -173,14 +184,14 @@ final class LogWriter: Sendable {
         var isIdle = true
         var lastMaintenance = SystemClock.bootMilliseconds()
         while true {
-            let isWoken = wakeUp.wait(milliseconds: isIdle ? idleMilliseconds() : settings.flushMilliseconds)
+            let isWoken = wakeUp.wait(milliseconds: isIdle ? idleMilliseconds() : pauseMilliseconds())
             let isLast = isStopping.load(ordering: .acquiring)
             if isIdle, isWoken, !isLast {
                 // The first line after a pause may wait for more lines.
                 isIdle = false
                 if waiting.withLock({ $0.buffer.count < Tunables.Logs.urgentBytes }) { continue }
             }
-            drain(through: .max)
+            drain(through: .max, isLast: isLast)
             let now = SystemClock.bootMilliseconds()
             let wantsSealing = output.withLock { housekeep(&$0, now: now, isLast: isLast) }
             if isLast { break }
@@ -202,15 +213,26 @@ final class LogWriter: Sendable {
         for waiter in waiters { waiter() }
     }
 
+    private func pauseMilliseconds() -> Int64 {
+        let isHeldUp = output.withLock { $0.obstacle != nil }
+        return isHeldUp ? max(settings.flushMilliseconds, Self.keyMilliseconds) : settings.flushMilliseconds
+    }
+
     private func idleMilliseconds() -> Int64 {
         let began = output.withLock { [$0.application.oldestLine, $0.ring.oldestLine].compactMap { $0 }.min() }
         let due = began.map { $0 + settings.segmentAgeMilliseconds - SystemClock.bootMilliseconds() } ?? .max
         return min(max(due, 1), Tunables.Logs.maintenanceMilliseconds)
     }
 
-    private func drain(through ticket: UInt64) {
+    /// Lines stay in memory while their key is not at hand; those that do not fit are counted.
+    /// - Parameter isLast: lines that cannot be written now are lost, because the store ends.
+    private func drain(through ticket: UInt64, isLast: Bool = false) {
         output.withLock { output in
             if output.done >= ticket { return }
+            guard hasKey(&output) || isLast else {
+                let refused = waiting.withLock { $0.takeRefused() }
+                return output.losses.count(refused, as: .overload)
+            }
             let (buffer, taken, refused) = waiting.withLock { $0.drain(for: output.spare) }
             output.losses.count(refused, as: .overload)
             write(buffer, &output)
@@ -218,6 +240,30 @@ final class LogWriter: Sendable {
             output.spare = buffer
             output.done = taken
         }
+    }
+
+    /// Asks for a key before lines are taken out of memory, because a turn may begin a segment anywhere. A turn that
+    /// began is written with the keys of its beginning, so lines are not lost to a lock in between.
+    private func hasKey(_ output: inout Output) -> Bool {
+        guard keeper.directory.isSealing, let keys = keeper.directory.keys else { return true }
+        let now = SystemClock.bootMilliseconds()
+        if output.obstacle != nil, now < output.nextAttempt { return false }
+        do {
+            try keys.prepare(for: keeper.directory.path)
+            output.obstacle = nil
+            return true
+        } catch {
+            output.obstacle = error
+            output.nextAttempt = now + Self.keyMilliseconds
+            return false
+        }
+    }
+
+    /// The key may be at hand now: waiting lines are written, and sealing goes on.
+    func keysAvailable() {
+        output.withLock { $0.nextAttempt = .min }
+        wakeUp.wake()
+        maintain()
     }
 
     /// - Returns: the number of these lines that the kernel has.

@@ -1,3 +1,4 @@
+import Encryption
 import Glibc
 import TelemetryBasics
 import WireModel
@@ -124,27 +125,35 @@ final class SegmentStream {
 /// A segment that is being written. Its file is locked with `flock` while this value exists.
 final class ActiveSegment {
     let name: SegmentName
+    /// Bytes of text.
     private(set) var bytes = 0
+    /// Bytes of the file.
+    private var fileBytes = 0
     private(set) var counts = LogLevelCounts()
     /// Time of the first line, in milliseconds since boot.
     private(set) var began: Int64?
     private let file: OpenFile<LogStoreError>
+    /// `nil`: the text is plain.
+    private let frames: FrameWriter?
 
     /// Call it under the store's `lock`. Otherwise others could see the text unlocked and count it as abandoned.
-    init(making name: SegmentName, in directory: StoreDirectory) throws(LogStoreError) {
+    /// - Parameter key: `nil`: the text is plain.
+    init(making name: SegmentName, in directory: StoreDirectory, key: DataKey? = nil) throws(LogStoreError) {
         let path = directory.path(name, .text)
         var file = try OpenFile<LogStoreError>(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL)
         GroupAccess.handOn(file.descriptor, path)
         guard try file.lock() else { throw LogStoreError(FileError("locking", path, EWOULDBLOCK)) }
         self.name = name
         self.file = file
+        frames = key.map { FrameWriter(segment: name.ordinal, key: $0) }
     }
 
     /// Continues a text that nobody holds. Call it under the store's `lock`.
-    /// - Returns: the segment and the position of its last line. `nil` if the text is full, is held, or does not end in
-    ///   a well-formed line.
+    /// - Parameter key: encrypts what is written from now on, in a run of its own.
+    /// - Returns: the segment and the position of its last line. `nil` if the text is full, is held, has not the form of
+    ///   what would be written, or does not end in a well-formed line.
     static func resume(
-        _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int
+        _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int, key: DataKey? = nil
     ) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
         let path = directory.path(name, .text)
         var file = try OpenFile<LogStoreError>(path, O_RDWR | O_APPEND | O_NOFOLLOW)
@@ -152,8 +161,10 @@ final class ActiveSegment {
         let bytes = try file.byteCount()
         var tally = LineTally()
         var last: LogNumber?
+        var isWhole = false
         if bytes < maximumBytes - LogLimits.lineBytes {
-            var reader = try TextBlockReader(try file.duplicate())
+            var reader = try TextBlockReader(try file.duplicate(), of: name, keys: directory.keys)
+            guard reader.isEncrypted == (key != nil) else { return nil }
             while let text = try reader.next() {
                 for line in LineSlices(text) {
                     let fields = LogLine(line)
@@ -161,24 +172,34 @@ final class ActiveSegment {
                     last = fields?.number
                 }
             }
+            isWhole = reader.tornBytes == 0 && reader.damages.isEmpty
         }
-        guard tally.rawBytes == bytes, let last, last.segment == name.ordinal, last.position == tally.lines else {
+        guard isWhole, let last, last.segment == name.ordinal, last.position == tally.lines else {
             return nil
         }
-        return (ActiveSegment(name, file, bytes: bytes, counts: LogLevelCounts(tally.levelCounts)), last.position)
+        return (
+            ActiveSegment(
+                name, file, bytes: tally.rawBytes, fileBytes: bytes, counts: LogLevelCounts(tally.levelCounts),
+                key: key), last.position
+        )
     }
 
-    private init(_ name: SegmentName, _ file: consuming OpenFile<LogStoreError>, bytes: Int, counts: LogLevelCounts) {
+    private init(
+        _ name: SegmentName, _ file: consuming OpenFile<LogStoreError>, bytes: Int, fileBytes: Int,
+        counts: LogLevelCounts, key: DataKey?
+    ) {
         self.name = name
         self.file = file
         self.bytes = bytes
+        self.fileBytes = fileBytes
         self.counts = counts
+        frames = key.map { FrameWriter(segment: name.ordinal, key: $0) }
     }
 
     /// Whether the file is still the segment's: it was not removed, and no other process changed it.
     var isInPlace: Bool {
         var status = stat()
-        return fstat(file.descriptor, &status) == 0 && status.st_nlink > 0 && status.st_size == bytes
+        return fstat(file.descriptor, &status) == 0 && status.st_nlink > 0 && status.st_size == fileBytes
     }
 
     var isRemoved: Bool {
@@ -189,10 +210,12 @@ final class ActiveSegment {
     /// Hands whole lines to the kernel, as many as there is room for.
     /// - Returns: bytes of the lines in the file, and the failure if these are not all.
     func write(_ text: UnsafeRawBufferPointer, counts: LogLevelCounts) -> (bytes: Int, failure: LogStoreError?) {
+        if let frames { return write(text, counts: counts, in: frames) }
         let (written, systemError) = writeAll(text, to: file.descriptor)
         if written > 0, began == nil { began = SystemClock.bootMilliseconds() }
         guard let systemError else {
             bytes += written
+            fileBytes += written
             self.counts += counts
             return (written, nil)
         }
@@ -200,6 +223,36 @@ final class ActiveSegment {
         // segment.
         let whole = text[..<written].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         if whole < written { _ = retryingOnInterrupt { ftruncate(file.descriptor, off_t(bytes + whole)) } }
+        var tally = LineTally()
+        tally.add(text: UnsafeRawBufferPointer(rebasing: text[..<whole]))
+        bytes += whole
+        fileBytes += whole
+        self.counts += LogLevelCounts(tally.levelCounts)
+        return (whole, LogStoreError(FileError("writing", file.path, systemError)))
+    }
+
+    private func write(
+        _ text: UnsafeRawBufferPointer, counts: LogLevelCounts, in frames: FrameWriter
+    ) -> (bytes: Int, failure: LogStoreError?) {
+        let sealed: (bytes: [UInt8], frames: [FrameWriter.Frame])
+        do { sealed = try frames.seal(text) } catch {
+            frames.restart()
+            return (0, error)
+        }
+        let (written, systemError) = sealed.bytes.withUnsafeBytes { writeAll($0, to: file.descriptor) }
+        if written > 0, began == nil { began = SystemClock.bootMilliseconds() }
+        guard let systemError else {
+            bytes += text.count
+            fileBytes += written
+            self.counts += counts
+            return (text.count, nil)
+        }
+        // As with plain text, a part of a frame must not stay.
+        let last = sealed.frames.last { $0.sealedEnd <= written }
+        let whole = last?.textEnd ?? 0
+        fileBytes += last?.sealedEnd ?? 0
+        if written > last?.sealedEnd ?? 0 { _ = retryingOnInterrupt { ftruncate(file.descriptor, off_t(fileBytes)) } }
+        frames.restart()
         var tally = LineTally()
         tally.add(text: UnsafeRawBufferPointer(rebasing: text[..<whole]))
         bytes += whole

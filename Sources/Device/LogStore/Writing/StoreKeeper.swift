@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Encryption
 import Glibc
 import TelemetryBasics
 import WireModel
@@ -21,16 +22,18 @@ struct StoreKeeper: Sendable {
     /// its limits.
     /// - Parameter losses: added to the state's counts in the same step.
     func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
-        do { return try beginOnce(kind, counting: losses) } catch {
+        // Before the lock, because a new key is synced.
+        let key = try directory.isSealing ? directory.keys?.beginningKey(for: directory.path) : nil
+        do { return try beginOnce(kind, key, counting: losses) } catch {
             guard error.code == .notFound else { throw error }
             try directory.make()
-            return try beginOnce(kind, counting: losses)
+            return try beginOnce(kind, key, counting: losses)
         }
     }
 
-    private func beginOnce(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError)
-        -> ActiveSegment
-    {
+    private func beginOnce(
+        _ kind: SegmentName.Kind, _ key: DataKey?, counting losses: StoreState.Dropped
+    ) throws(LogStoreError) -> ActiveSegment {
         var made: SegmentName?
         do {
             return try directory.withState { (state) throws(LogStoreError) in
@@ -39,9 +42,11 @@ struct StoreKeeper: Sendable {
                 // The state may be older than the segments after a restore or a power cut. No ordinal may be used
                 // twice.
                 state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
+                if key != nil { state.mayBeEncrypted = true }
                 retain(segments, &state)
                 let segment = try ActiveSegment(
-                    making: SegmentName(ordinal: state.next, kind: kind, application: application), in: directory)
+                    making: SegmentName(ordinal: state.next, kind: kind, application: application), in: directory,
+                    key: key)
                 made = segment.name
                 state.next += 1
                 return segment
@@ -57,14 +62,15 @@ struct StoreKeeper: Sendable {
     func resume(_ kind: SegmentName.Kind, maximumBytes: Int) throws(LogStoreError) -> (
         segment: ActiveSegment, position: UInt64
     )? {
-        try directory.withState { (state) throws(LogStoreError) in
+        let key = try directory.isSealing ? directory.keys?.sealingKey(for: directory.path) : nil
+        return try directory.withState { (state) throws(LogStoreError) in
             let left = try CrashReporter.segmentsOfSessions(in: directory)
             let texts = try directory.segments().filter {
                 $0.value == [.text] && $0.key.kind == kind && $0.key.application == application
                     && !left.contains($0.key.ordinal)
             }
             for name in texts.keys.sorted(by: >).prefix(Self.resumable) {
-                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes) {
+                if let resumed = try ActiveSegment.resume(name, in: directory, maximumBytes: maximumBytes, key: key) {
                     return resumed
                 }
             }
@@ -128,7 +134,7 @@ struct StoreKeeper: Sendable {
         if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
         var tally = LineTally()
         if let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .text)),
-            var reader = try? TextBlockReader(file)
+            var reader = try? TextBlockReader(file, of: name, keys: directory.keys)
         {
             while let text = try? reader.next() { tally.add(text: text) }
         } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()),
@@ -161,9 +167,36 @@ struct StoreKeeper: Sendable {
         var done: UInt64 = 0
         while let claim = try claim(after: done) {
             done = claim.name.ordinal
-            try seal(claim, atLowPriority: atLowPriority)
+            do { try seal(claim, atLowPriority: atLowPriority) } catch {
+                // What is damaged stays as it is, and what waits for its key waits. Others need not.
+                guard error.code == .damaged || error.code == .locked else { throw error }
+            }
         }
         try retain()
+        if directory.keys != nil { try convertAll(atLowPriority: atLowPriority) }
+    }
+
+    /// Encrypts sealed segments that are plain, or the reverse, and lets go of keys that nothing names any more.
+    private func convertAll(atLowPriority: Bool) throws(LogStoreError) {
+        // A stop need not wait for that; the next start goes on.
+        guard atLowPriority, let keys = directory.keys else { return }
+        let converter = SegmentConverter(directory: directory)
+        for name in try directory.segments().filter({ $0.value == [.sealed, .index] }).keys.sorted() {
+            do {
+                guard try converter.mayBeDue(name) else { continue }
+                try BackgroundThread.atLowPriority { @Sendable [directory] () throws(LogStoreError) in
+                    _ = try SegmentConverter(directory: directory).convert(name)
+                }
+            } catch {
+                switch error.code {
+                case .damaged, .newer, .notFound, .locked: continue
+                default: throw error
+                }
+            }
+        }
+        // Without knowing all names no key is let go of.
+        guard keys.hasSeveral else { return }
+        keys.retire(allBut: try directory.keyIDs())
     }
 
     private func seal(_ claim: borrowing Claim, atLowPriority: Bool) throws(LogStoreError) {
@@ -174,7 +207,7 @@ struct StoreKeeper: Sendable {
         let outcome = try atLowPriority ? BackgroundThread.atLowPriority(work) : work()
         guard outcome.tornBytes > 0 else { return }
         var torn = LogLevelCounts()
-        torn[claim.level(ofLast: outcome.tornBytes)] = 1
+        torn[outcome.isEncrypted ? .verbose : claim.level(ofLast: outcome.tornBytes)] = 1
         try count([.torn: torn])
     }
 

@@ -55,6 +55,12 @@ struct WaitingLines: Sendable {
         return (buffer, taken, refused)
     }
 
+    /// Lines refused since they were last asked for, while those that wait go on waiting.
+    mutating func takeRefused() -> LogLevelCounts {
+        defer { refused = LogLevelCounts() }
+        return refused
+    }
+
     mutating func close() { isClosed = true }
 }
 

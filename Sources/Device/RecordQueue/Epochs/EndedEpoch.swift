@@ -42,11 +42,13 @@ package enum EpochEnd: String, Sendable, CaseIterable, Codable {
     case reboundDrop = "rebound-drop"
     /// The file was corrupt; what was readable waits. The queue ends the epoch by itself.
     case salvaged
+    /// Somebody gave up what is sealed by keys that are gone. The rest waits. Only `giveUpSealed` ends an epoch so.
+    case givenUp = "given-up"
 
     /// The reason under which the collector counts the numbers between its mark and the epoch's last.
     var reason: DropReason {
         switch self {
-        case .restored, .salvaged, .reboundSend: .moved
+        case .restored, .salvaged, .givenUp, .reboundSend: .moved
         case .clone: .clone
         case .wiped: .wiped
         case .unenrolled: .unenrolled

@@ -75,6 +75,14 @@ final class MarkerFile {
         isSynced = true
     }
 
+    /// Writes the marker into both slots, so that nothing of a former one is left.
+    func rewrite(_ marker: EpochMarker) throws(QueueError) {
+        for _ in 0..<2 {
+            self.marker = nil
+            try write(marker, syncing: true)
+        }
+    }
+
     private func openForWriting() throws(QueueError) {
         guard descriptor < 0 else { return }
         let isNew = !Paths.exists(path)
@@ -144,10 +152,13 @@ struct EpochMarker: Equatable, Sendable {
 }
 
 extension EpochMarker {
-    init(_ state: QueueState) {
+    /// - Parameter isSealing: leaves the links out.
+    init(_ state: QueueState, isSealing: Bool) {
         var streams: [StreamName: Stream] = [:]
         for stream in StreamName.allCases {
-            streams[stream] = Stream(last: state[stream].last, link: state[stream].lastLink)
+            // A plain link would confirm a guess of a short record.
+            streams[stream] = Stream(
+                last: state[stream].last, link: isSealing ? .zero : state[stream].lastLink)
         }
         self.init(epoch: state.epoch, ordinal: state.ordinal, streams: streams)
     }

@@ -10,7 +10,16 @@ extension QueueStore {
 
     /// The close request to send. It stays the same until its answer is applied. `nil` if nothing must be closed.
     func nextClose() throws -> WireCloseRequest? {
-        guard let epoch = closing else { return nil }
+        guard closing != nil else { return nil }
+        try openLinks()
+        do { return try closing.map { try request(for: $0) } } catch {
+            // Without its links an epoch cannot be compared. It is closed when the key is there.
+            guard QueueError(error).code == .keyUnavailable else { throw error }
+            return nil
+        }
+    }
+
+    private func request(for epoch: EndedEpoch) throws -> WireCloseRequest {
         var request = WireCloseRequest()
         request.epoch = epoch.id.data
         for stream in StreamName.allCases {
@@ -33,6 +42,7 @@ extension QueueStore {
     /// Applies the answer to `nextClose`.
     /// - Throws: `.invalid` for an impossible answer; nothing changes then.
     func applyClose(_ answer: WireCloseAnswer) throws -> CloseProgress {
+        try openLinks()
         guard let epoch = closing else { return .settled }
         guard answer.epoch == epoch.id.data else { return .again }
         var answers: [StreamName: ClosePlan.Answer] = [:]
@@ -57,7 +67,9 @@ extension QueueStore {
             }
             // The collector's mark is also a point of its history. If the histories have not diverged, it ends the
             // search at once.
-            if try isOwn(answer.mark, of: epoch, stream) { answer.matched = answer.mark.number }
+            if try isOwn(answer.mark, of: epoch, stream) || isForgotten(answer.mark, of: epoch, stream) {
+                answer.matched = answer.mark.number
+            }
             answers[stream] = answer
             searches[stream] = ClosePlan.next(
                 epoch.streams[stream].closing, offered: offered.map(\.number), answer: answer)
@@ -91,6 +103,22 @@ extension QueueStore {
     private func isOwn(_ mark: StreamMark, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {
         guard mark.number > 0, mark.number <= epoch.streams[stream].last else { return false }
         return try link(at: mark.number, of: epoch, stream) == mark.link
+    }
+
+    /// Whether our link at the mark went with its key. Nothing says then that the histories differ, and what the
+    /// collector has is not dropped here once more.
+    private func isForgotten(_ mark: StreamMark, of epoch: EndedEpoch, _ stream: StreamName) throws -> Bool {
+        let ledger = epoch.streams[stream]
+        guard seal.isConverting, epoch.end != .restored, mayForget(epoch), mark.number > 0,
+            mark.number <= ledger.last, try link(at: mark.number, of: epoch, stream) == nil
+        else { return false }
+        let gaps = ledger.abandoned == nil ? ledger.gaps[...] : ledger.gaps.dropLast()
+        return !gaps.contains { $0.first <= mark.number && mark.number < $0.last }
+    }
+
+    /// Whether links of an epoch may be unknown: what they were the links of was wiped or given up.
+    private func mayForget(_ epoch: EndedEpoch) -> Bool {
+        epoch.isWiped || state.ended.contains { $0.end == .givenUp && $0.ordinal >= epoch.ordinal }
     }
 
     /// Whether no other number can be the greatest match. If the collector does not know, the newest numbers up to its
@@ -156,26 +184,37 @@ extension QueueStore {
         var fixed: [Point] = ledger.mark.number > 0 ? [(ledger.mark.number, ledger.mark.link)] : []
         fixed += ledger.gaps.map { ($0.last, $0.link) }
         if ledger.last > ledger.front { fixed.append((ledger.last, ledger.lastLink)) }
-        return fixed
+        return fixed.filter { $0.link != .zero }
     }
 
     /// The first row with a link from a number on.
     private func candidate(
         from number: UInt64, below bound: UInt64, of epoch: EndedEpoch, _ stream: StreamName
     ) throws -> Point? {
-        let row = try connection.cached(
+        let rows = try connection.cached(
             """
-            SELECT number, link FROM \(RecordTable.ended(epoch.ordinal, stream).name)
-            WHERE number BETWEEN ? AND ? AND length(link) = \(ChainLink.byteCount) ORDER BY number LIMIT 1
+            SELECT \(StoredRow.columns) FROM \(RecordTable.ended(epoch.ordinal, stream).name)
+            WHERE number BETWEEN ? AND ? AND (key_id <> 0 OR length(link) = \(ChainLink.byteCount)) ORDER BY number
             """)
-        try row.bind(number, bound - 1)
-        defer { row.reset() }
-        guard try row.step(), let link = ChainLink(row.data(1)) else { return nil }
-        return (try row.uint64(0), link)
+        try rows.bind(number, bound - 1)
+        defer { rows.reset() }
+        while try rows.step() {
+            let row = try StoredRow(rows, of: stream)
+            if let link = try forgettable(epoch, { try seal.open(row)?.link }) { return (row.number, link) }
+        }
+        return nil
     }
 
     private func link(at number: UInt64, of epoch: EndedEpoch, _ stream: StreamName) throws -> ChainLink? {
-        try link(at: number, of: .ended(epoch.ordinal, stream), epoch.streams[stream])
+        try forgettable(epoch) { try link(at: number, of: .ended(epoch.ordinal, stream), epoch.streams[stream]) }
+    }
+
+    /// A link, or `nil` if its key is not at hand and the epoch needs it no more.
+    private func forgettable(_ epoch: EndedEpoch, _ link: () throws -> ChainLink?) throws -> ChainLink? {
+        do { return try link() } catch {
+            guard QueueError(error).code == .keyUnavailable, mayForget(epoch) else { throw error }
+            return nil
+        }
     }
 
     // MARK: - Settling

@@ -1,4 +1,5 @@
 import DeviceTunables
+import Encryption
 import FoundationEssentials
 import Logging
 import SQLite
@@ -12,6 +13,7 @@ extension QueueStore {
         guard end != .salvaged else {
             throw QueueError(.invalid, "an epoch ends as salvaged only by opening a corrupt file")
         }
+        try openLinks()
         if end == .restored {
             let left = DivergenceBudget.wait(wholeAt: state.divergenceBudgetWholeAt, now: queueClock.time)
             guard left == 0 else {
@@ -48,6 +50,7 @@ extension QueueStore {
     /// - Returns: `false` if nothing is left to do.
     func advanceEnded() throws -> Bool {
         if try eraseSome() { return true }
+        if try dropGivenUp() != nil { return true }
         if try moveSome() { return true }
         return try settleFinished()
     }
@@ -107,16 +110,17 @@ extension QueueStore {
         let ledger = state[table]
         let rows = try connection.cached(
             """
-            SELECT number, size, link FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number \
+            SELECT \(StoredRow.columns) FROM \(table.name) WHERE number BETWEEN ? AND ? AND size > 0 ORDER BY number \
             LIMIT ?
             """
         )
         try rows.bind(max(emptied[table] ?? 0, ledger.frontOfRows) + 1, ledger.front, Tunables.Queue.transactionRecords)
-        var found: [(number: UInt64, link: Data)] = []
+        var found: [StoredRow] = []
         var bytes: UInt64 = 0
         while bytes < UInt64(Tunables.Queue.transactionBytes), try rows.step() {
-            found.append((try rows.uint64(0), rows.data(2)))
-            bytes += UInt64(max(0, rows.int64(1)))
+            let row = try StoredRow(rows, of: table.stream)
+            found.append(try emptied(row))
+            bytes += UInt64(max(0, row.size))
         }
         rows.reset()
         try change { next in
@@ -130,16 +134,35 @@ extension QueueStore {
             try delete.run()
             let insert = try connection.cached(
                 """
-                INSERT INTO \(table.name) (number, kind, wall_time, queue_time, size, link, body, chain)
-                VALUES (?, 0, 0, 0, 0, ?, x'', 0)
+                INSERT INTO \(table.name) (number, kind, wall_time, queue_time, size, key_id, link, body, chain)
+                VALUES (?, 0, 0, 0, 0, ?, ?, ?, 0)
                 """)
             for row in found {
-                try insert.bind(row.number, row.link)
+                try insert.bind(row.number, row.keyID, row.link, row.body)
                 try insert.run()
             }
             next[table].bytes -= min(next[table].bytes, bytes)
         }
         emptied[table] = found.last?.number
+    }
+
+    /// A row without content: its number, and its link as far as that can still be read and sealed.
+    private func emptied(_ row: StoredRow) throws -> StoredRow {
+        var empty = StoredRow(
+            stream: row.stream, number: row.number, queueTime: 0, size: 0, keyID: 0, link: row.link, body: Data())
+        guard row.keyID != 0 else { return empty }
+        do throws(QueueError) {
+            guard let link = try seal.open(row)?.link else { return empty }
+            guard let key = try seal.sealingKey(), let place = empty.place else {
+                empty.link = link.data
+                return empty
+            }
+            empty.body = try seal.seal(RowContent(link: link, bytes: Data()), at: place, with: key)
+            empty.keyID = Int64(key.id)
+        } catch {
+            guard error.code == .keyUnavailable else { throw error }
+        }
+        return empty
     }
 
     /// Whether content of wiped records is still on disk.

@@ -10,18 +10,18 @@ extension QueueStore {
     func moveSome() throws -> Bool {
         for epoch in state.ended where epoch.phase == .moving {
             for stream in StreamName.allCases where epoch.streams[stream].rowCount > 0 {
-                try moveSome(from: .ended(epoch.ordinal, stream))
-                return true
+                if try moveSome(from: .ended(epoch.ordinal, stream)) { return true }
             }
         }
         return false
     }
 
     /// Moves the first rows of a table to the end of their stream, in one transaction. It deletes them first, so the
-    /// move needs no space. A damaged row is dropped and counted as unreadable.
-    private func moveSome(from table: RecordTable) throws {
+    /// move needs no space. A damaged row is dropped and counted as unreadable. A sealed row waits for its key.
+    /// - Returns: `false` if the first row waits.
+    private func moveSome(from table: RecordTable) throws -> Bool {
         let ledger = state[table]
-        let rows = try movable(of: table)
+        guard let rows = try movable(of: table) else { return false }
         guard let last = rows.last else {
             // The ledger reports rows, but there are none.
             try change { next in
@@ -30,7 +30,7 @@ extension QueueStore {
                     ledger.last, link: ledger.lastLink,
                     removed: RemovedRows(count: ledger.rowCount, bytes: ledger.bytes))
             }
-            return
+            return true
         }
         let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
         checkpointBefore(removing: bytes)
@@ -46,6 +46,7 @@ extension QueueStore {
             }
         }
         checkpointIfDue()
+        return true
     }
 
     private struct MovableRow {
@@ -57,10 +58,11 @@ extension QueueStore {
         var record: NewRecord?
     }
 
-    private func movable(of table: RecordTable) throws -> [MovableRow] {
+    /// `nil` if the key of the first row is not at hand, or no key to seal it again.
+    private func movable(of table: RecordTable) throws -> [MovableRow]? {
         let ledger = state[table]
         let statement = try connection.cached(
-            "SELECT number, queue_time, size, link, body FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
+            "SELECT \(StoredRow.columns) FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
         try statement.bind(ledger.front, Tunables.Queue.transactionRecords / 4)
         defer { statement.reset() }
         var rows: [MovableRow] = []
@@ -69,14 +71,25 @@ extension QueueStore {
         var running: (number: UInt64, link: ChainLink)? =
             ledger.frontLink != .zero ? (ledger.front, ledger.frontLink) : nil
         while try statement.step() {
-            let found = statement.row
-            let body = try found.data("body")
+            let found = try StoredRow(statement, of: table.stream)
+            let content: RowContent?
+            do throws(QueueError) {
+                content = try seal.open(found)
+                if rows.isEmpty { _ = try seal.sealingKey() }
+            } catch {
+                guard error.code == .keyUnavailable else { throw error }
+                if rows.isEmpty { return nil }
+                break
+            }
+            let body = content?.bytes ?? found.body
             var row = MovableRow(
-                number: try found.uint64("number"), queueTime: try found.int64("queue_time"),
-                size: UInt64(max(0, try found.int64("size"))), link: ChainLink(try found.data("link")))
+                number: found.number, queueTime: found.queueTime, size: UInt64(max(0, found.size)),
+                link: content?.link)
             let prior = running.flatMap { $0.number + 1 == row.number ? $0.link : nil }
             let fits = prior.map { $0.appending(body) == row.link } ?? true
-            row.record = fits ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil
+            row.record =
+                fits && content != nil
+                ? NewRecord(requeueing: body, stream: table.stream, number: row.number) : nil
             running = row.link.map { (row.number, $0) }
             rows.append(row)
             bytes += body.count

@@ -1,3 +1,4 @@
+import Encryption
 import Glibc
 import Logging
 import SQLite
@@ -46,7 +47,8 @@ package struct QueueInspection: Codable, Equatable, Sendable {
         package var number: UInt64
         package var reason: String
         package var bytes: Int
-        /// The device's wall clock when the record was made, in microseconds since 1970.
+        /// The device's wall clock when the record was made, in microseconds since 1970; 0 if the record is sealed and
+        /// its key is not at hand.
         package var wallTime: Int64
         /// Whether the collector has it: `open`, `not-stored` or `uncertain`; `nil` from an older agent, which did not
         /// know it.
@@ -128,16 +130,22 @@ extension QueueStore {
 
     private func quarantined() throws -> [QueueInspection.Quarantined] {
         let rows = try connection.prepare(
-            "SELECT id, stream, number, reason, size, wall_time, fate FROM quarantine ORDER BY id")
+            "SELECT \(StoredRow.columns), id, stream, reason, wall_time, fate FROM quarantine ORDER BY id")
         var found: [QueueInspection.Quarantined] = []
         while try rows.step() {
             let row = rows.row
+            var wallTime = try row.int64("wall_time")
+            if let stream = StreamName(rawValue: try row.int("stream")), rows.int64(3) != 0 {
+                // A sealed record has its time inside.
+                let content = try? seal.open(try StoredRow(rows, of: stream))
+                wallTime = content.flatMap { RecordHeader(scanning: $0.bytes)?.wallTime } ?? 0
+            }
             found.append(
                 QueueInspection.Quarantined(
                     id: try row.int64("id"), stream: StreamName(rawValue: try row.int("stream"))?.description ?? "",
                     number: try row.uint64("number"),
                     reason: DropReason(rawValue: try row.int("reason")).description, bytes: try row.int("size"),
-                    wallTime: try row.int64("wall_time"),
+                    wallTime: wallTime,
                     fate: (QuarantineFate(rawValue: try row.string("fate")) ?? .uncertain).rawValue))
         }
         return found
@@ -165,25 +173,35 @@ extension QueueStore {
 
     private func verify(_ table: RecordTable, _ result: inout QueueVerification) throws {
         let ledger = state[table]
-        let rows = try connection.prepare("SELECT number, size, link, body FROM \(table.name) ORDER BY number")
+        let rows = try connection.prepare("SELECT \(StoredRow.columns) FROM \(table.name) ORDER BY number")
         var running = (number: ledger.front, link: ledger.frontLink)
         var removed = RemovedRows()
         while try rows.step() {
-            let number = try rows.uint64(0)
-            removed.bytes += try rows.uint64(1)
+            let row = try StoredRow(rows, of: table.stream)
+            let number = row.number
+            removed.bytes += try rows.uint64(2)
             guard number > ledger.front else { continue }
             removed.count += 1
-            let link = ChainLink(rows.data(2)) ?? .zero
-            let size = rows.withBlob(3) { $0.count }
-            if size != rows.int(1) {
-                result.findings.append("\(table.name) \(number): \(size) bytes, but the row says \(rows.int(1))")
+            let size = row.body.count - (row.keyID == 0 ? 0 : SealedRecord.overhead)
+            if Int64(size) != row.size {
+                result.findings.append("\(table.name) \(number): \(size) bytes, but the row says \(row.size)")
             }
+            let content: RowContent?
+            do throws(QueueError) { content = try seal.open(row) } catch {
+                // Sealed, and its key is not at hand: nothing can be said of its content.
+                running = (number, .zero)
+                continue
+            }
+            if row.keyID != 0, content == nil {
+                result.findings.append("\(table.name) \(number) is sealed and was changed")
+            }
+            let link = content?.link ?? .zero
             let isNext = number == running.number + 1
-            if !isNext, state.ended.allSatisfy({ $0.salvage == nil }) {
+            if !isNext, state.ended.allSatisfy({ $0.salvage == nil && $0.end != .givenUp }) {
                 result.findings.append("\(table.name): numbers \(running.number + 1)...\(number - 1) are missing")
             }
             let isKnown = isNext && running.link != .zero || number == 1
-            if isKnown, rows.withBlob(3, { running.link.appending($0) }) != link {
+            if isKnown, let content, running.link.appending(content.bytes) != link {
                 result.findings.append("\(table.name) \(number) does not follow from the record before it")
             }
             running = (number, link)
@@ -197,7 +215,8 @@ extension QueueStore {
         if removed.bytes != ledger.bytes {
             result.findings.append("\(table.name): \(removed.bytes) bytes, but the ledger says \(ledger.bytes)")
         }
-        if table == .current(table.stream), running.number != ledger.last || running.link != ledger.lastLink {
+        let isOtherLink = running.link != ledger.lastLink && running.link != .zero && ledger.lastLink != .zero
+        if table == .current(table.stream), running.number != ledger.last || isOtherLink {
             result.findings.append("\(table.name) ends at \(running.number), but the ledger says \(ledger.last)")
         }
     }

@@ -17,7 +17,8 @@ extension QueueStore {
         var bytes = 0
         while start < tables.count {
             let table = tables[start]
-            let rows = try connection.cached("SELECT number, body FROM \(table.name) WHERE number > ? ORDER BY number")
+            let rows = try connection.cached(
+                "SELECT \(StoredRow.columns) FROM \(table.name) WHERE number > ? ORDER BY number")
             try rows.bind(max(number, state[table].front), at: 1)
             defer { rows.reset() }
             while try rows.step() {
@@ -25,10 +26,10 @@ extension QueueStore {
                     page.next = "\(table.name):\(number)"
                     return page
                 }
-                number = try rows.uint64(0)
-                let body = rows.data(1)
-                bytes += body.count
-                page.lines.append(try line(table, number: number, record: body))
+                let row = try StoredRow(rows, of: table.stream)
+                number = row.number
+                bytes += row.body.count
+                page.lines.append(try line(table, row))
             }
             start += 1
             number = 0
@@ -63,16 +64,26 @@ extension QueueStore {
         var body: String?
         /// The row cannot be read.
         var isDamaged: Bool?
+        /// The row is sealed, and its key is not at hand.
+        var isSealed: Bool?
     }
 
-    private func line(_ table: RecordTable, number: UInt64, record: Data) throws -> String {
+    private func line(_ table: RecordTable, _ row: StoredRow) throws -> String {
         let epoch: EpochID? =
             switch table {
             case .current: state.epoch
             case .ended(let ordinal, _): state.ended.first { $0.ordinal == ordinal }?.id
             }
         var line = Line(
-            stream: table.stream.description, epoch: epoch?.description, number: number, kind: "unknown")
+            stream: table.stream.description, epoch: epoch?.description, number: row.number, kind: "unknown")
+        let record: Data
+        do throws(QueueError) {
+            // A plain record is shown even if its link is damaged.
+            record = row.keyID == 0 ? row.body : try seal.open(row)?.bytes ?? Data()
+        } catch {
+            line.isSealed = true
+            return try Self.text(line)
+        }
         guard let header = RecordHeader(scanning: record) else {
             line.isDamaged = true
             line.body = record.base64EncodedString()

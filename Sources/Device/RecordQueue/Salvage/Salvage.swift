@@ -72,9 +72,10 @@ enum Salvage {
     ) throws -> QueueStatus.Salvage {
         let pages = RawPages(database: files.corruptDatabase, wal: files.corruptDatabase + "-wal")
         var found = SalvagedState()
+        let seal = QueueSeal(configuration)
         var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
         rows.forEach { id, row in
-            if let row = SalvageRow(id: id, row) { found.add(row) }
+            if let row = SalvageRow(id: id, row, seal) { found.add(row) }
         }
         let state = found.state(marker: EpochMarker(in: files.directory), now: clock.now())
         let store = try QueueStore(
@@ -112,14 +113,15 @@ extension QueueStore {
         }
         var rows = RawRows(pages, greatestPayload: QueueFile.greatestPayload)
         try rows.forEach { id, row in
-            guard case .record(var record)? = SalvageRow(id: id, row) else { return }
-            // Nothing confirms this column. A time that is far ahead would make all other records look old.
-            record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max)
+            guard case .record(var record)? = SalvageRow(id: id, row, seal) else { return }
+            // Nothing confirms this column of a plain row. A time that is far ahead would make all other records look
+            // old. The tag of a sealed row covers it.
+            if record.keyID == 0 { record.queueTime = min(record.queueTime, found.greatestQueueTime ?? .max) }
             guard let table = state.table(of: record.chain) else {
                 if !found.isStale(record.chain, marker: marker) { unknown[record.chain.stream, default: 0] += 1 }
                 return
             }
-            guard record.number > state[table].front else { return }
+            guard record.number > state[table].front, isWhole(record) else { return }
             batch.append(record)
             bytes += record.body.count
             if bytes >= configuration.transactionBytes || batch.count >= Tunables.Queue.transactionRecords {
@@ -128,6 +130,15 @@ extension QueueStore {
         }
         try flush()
         return try count(unknown, note)
+    }
+
+    /// A sealed row is damaged if its tag does not fit. One whose key is not at hand is kept as it is.
+    private func isWhole(_ record: SalvageRow.Record) -> Bool {
+        guard record.keyID != 0 else { return true }
+        let row = StoredRow(
+            stream: record.chain.stream, number: record.number, queueTime: record.queueTime, size: record.size,
+            keyID: record.keyID, link: record.link, body: record.body)
+        do throws(QueueError) { return try seal.open(row) != nil } catch { return true }
     }
 
     /// Inserts records, in halves if they do not fit into one transaction.
@@ -160,7 +171,7 @@ extension QueueStore {
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """)
                 try statement.bind(
-                    record.number, record.kind, record.wallTime, record.queueTime, record.body.count, record.keyID,
+                    record.number, record.kind, record.wallTime, record.queueTime, record.size, record.keyID,
                     record.link, record.body, record.chain.rawValue)
                 try statement.run()
             }
@@ -224,20 +235,32 @@ extension QueueStore {
 
     /// Numbers of rows whose link does not follow from that of the row before.
     private func unchained(_ table: RecordTable) throws -> [UInt64] {
-        let rows = try connection.cached("SELECT number, link, body FROM \(table.name) ORDER BY number")
+        let rows = try connection.cached("SELECT \(StoredRow.columns) FROM \(table.name) ORDER BY number")
         defer { rows.reset() }
-        var running = (number: state[table].front, link: state[table].frontLink)
+        // `nil`: sealed, and its key is not at hand.
+        var running: (number: UInt64, link: ChainLink?) = (state[table].front, frontLink(of: table))
         var unchained: [UInt64] = []
         while try rows.step() {
-            let number = try rows.uint64(0)
-            let link = ChainLink(rows.data(1)) ?? .zero
-            if number == running.number + 1 {
-                let expected = rows.withBlob(2) { running.link.appending($0) }
-                if expected != link { unchained.append(number) }
+            let row = try StoredRow(rows, of: table.stream)
+            var content: RowContent?
+            do throws(QueueError) { content = try seal.open(row) } catch {
+                running = (row.number, nil)
+                continue
             }
-            running = (number, link)
+            if row.number == running.number + 1, let link = running.link,
+                content.map({ link.appending($0.bytes) != $0.link }) ?? true
+            {
+                unchained.append(row.number)
+            }
+            running = (row.number, content?.link)
         }
         return unchained
+    }
+
+    /// The link at the front; `nil` if it is sealed or was forgotten.
+    private func frontLink(of table: RecordTable) -> ChainLink? {
+        let ledger = state[table]
+        return ledger.front > 0 && ledger.frontLink == .zero ? nil : ledger.frontLink
     }
 
     struct RecordTableFigures {
@@ -255,11 +278,13 @@ extension QueueStore {
         var figures = RecordTableFigures(
             removed: RemovedRows(count: try sums.uint64(0), bytes: try sums.uint64(1)), last: 0, lastLink: .zero,
             queueTime: sums.int64(2))
-        let last = try connection.cached("SELECT number, link FROM \(table.name) ORDER BY number DESC LIMIT 1")
+        let last = try connection.cached(
+            "SELECT \(StoredRow.columns) FROM \(table.name) ORDER BY number DESC LIMIT 1")
         defer { last.reset() }
         if try last.step() {
-            figures.last = try last.uint64(0)
-            figures.lastLink = ChainLink(last.data(1)) ?? .zero
+            let row = try StoredRow(last, of: table.stream)
+            figures.last = row.number
+            figures.lastLink = (try? seal.open(row)?.link) ?? .zero
         }
         return figures
     }
@@ -271,7 +296,8 @@ extension StreamLedger {
         rowCount = figures.removed.count
         bytes = figures.removed.bytes
         lastQueueTime = max(lastQueueTime, figures.queueTime)
-        if figures.last > last {
+        // The last link may have been sealed in the ledger and be known from the row.
+        if figures.last > last || (figures.last == last && lastLink == .zero) {
             last = figures.last
             lastLink = figures.lastLink
         }

@@ -1,3 +1,4 @@
+import Encryption
 import FoundationEssentials
 import SQLite
 import WireModel
@@ -10,6 +11,8 @@ enum SalvageRow {
         var kind: Int64
         var wallTime: Int64
         var queueTime: Int64
+        /// Of the record; a sealed body is longer.
+        var size: Int64
         var keyID: Int64
         var link: Data
         var body: Data
@@ -38,17 +41,21 @@ enum SalvageRow {
     case meta(Meta)
     case copy(CopiedFile, QueueState.FileCopy)
 
-    /// `nil` if the row is not ours or is damaged.
-    init?(id: Int64, _ row: RawRow) {
+    /// `nil` if the row is not ours or is damaged. A link whose key is not at hand is zero.
+    init?(id: Int64, _ row: RawRow, _ seal: QueueSeal) {
         switch row.columns.count {
         case 3: self.init(copy: id, row)
         case 4: self.init(tally: row)
-        case 5: self.init(gap: row)
+        case 5: self.init(gap: row, seal)
         case 9:
             // The second column of an epoch is its id, that of a record its kind.
             if row.bytes(1) != nil { self.init(epoch: id, row) } else { self.init(record: id, row) }
         case 13:
-            if row.bytes(2)?.count == 16 { self.init(ledger: id, row) } else { self.init(meta: id, row) }
+            if [ChainLink.byteCount, QueueSeal.linkBytes].contains(row.bytes(2)?.count) {
+                self.init(ledger: id, row, seal)
+            } else {
+                self.init(meta: id, row)
+            }
         default: return nil
         }
     }
@@ -68,24 +75,38 @@ enum SalvageRow {
             let keyID = row.integer(5), let chain = row.integer(6).flatMap({ ChainCode(rawValue: $0) }),
             // The sum of settled epochs has no records. A damaged column may say so.
             chain.ordinal != ChainCode.past,
-            let link = row.bytes(7), link.count == ChainLink.byteCount, let body = row.bytes(8), body.count == size
+            let link = row.bytes(7), let body = row.bytes(8)
         else { return nil }
         let data = Data(body)
+        if keyID != 0 {
+            // Only the tag says whether it is whole, and the key may not be at hand.
+            guard kind == 0, wallTime == 0, link.isEmpty, size >= 0, keyID > 0,
+                body.count == size + Int64(SealedRecord.overhead)
+            else { return nil }
+            self = .record(
+                Record(
+                    chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, size: size,
+                    keyID: keyID, link: Data(), body: data))
+            return
+        }
+        guard link.count == ChainLink.byteCount, body.count == size else { return nil }
         // The envelope repeats these facts.
         guard let header = RecordHeader(scanning: data), header.number == number, header.kind == kind,
             header.wallTime == wallTime
         else { return nil }
         self = .record(
             Record(
-                chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, keyID: keyID,
+                chain: chain, number: number, kind: kind, wallTime: wallTime, queueTime: queueTime, size: size,
+                keyID: keyID,
                 link: Data(link), body: data))
     }
 
-    private init?(ledger id: Int64, _ row: RawRow) {
+    private init?(ledger id: Int64, _ row: RawRow, _ seal: QueueSeal) {
         guard let chain = ChainCode(rawValue: id), let last = row.count(1),
-            let lastLink = row.bytes(2).flatMap({ ChainLink($0) }), let lastQueueTime = row.integer(3),
+            let lastLink = seal.salvaged(row.bytes(2), at: last, of: chain), let lastQueueTime = row.integer(3),
             let rows = row.count(4), let bytes = row.count(5), let mark = row.count(6),
-            let markLink = row.bytes(7).flatMap({ ChainLink($0) }), let stored = row.count(8), let lost = row.count(9)
+            let markLink = seal.salvaged(row.bytes(7), at: mark, of: chain), let stored = row.count(8),
+            let lost = row.count(9)
         else { return nil }
         var ledger = StreamLedger()
         ledger.last = last
@@ -97,10 +118,11 @@ enum SalvageRow {
         self = .ledger(chain, ledger)
     }
 
-    private init?(gap row: RawRow) {
+    private init?(gap row: RawRow, _ seal: QueueSeal) {
         guard let chain = row.integer(0).flatMap({ ChainCode(rawValue: $0) }), let first = row.count(1),
             let last = row.count(2),
-            first > 0, last >= first, let reason = row.integer(3), let link = row.bytes(4).flatMap({ ChainLink($0) })
+            first > 0, last >= first, let reason = row.integer(3),
+            let link = seal.salvaged(row.bytes(4), at: last, of: chain)
         else { return nil }
         self = .gap(
             chain, Gap(first: first, last: last, reason: DropReason(rawValue: Int(clamping: reason)), link: link))
@@ -143,5 +165,17 @@ enum SalvageRow {
             meta.binding = QueueBinding(collector: collector, organization: organization, device: device)
         }
         self = .meta(meta)
+    }
+}
+
+extension QueueSeal {
+    /// A link of a row that was found; zero if it cannot be opened. `nil` if it is no link.
+    fileprivate func salvaged(_ stored: ArraySlice<UInt8>?, at number: UInt64, of chain: ChainCode) -> ChainLink? {
+        guard let stored else { return nil }
+        switch link(Data(stored), at: number, of: chain) {
+        case .link(let link): return link
+        case .unavailable: return .zero
+        case .damaged: return nil
+        }
     }
 }

@@ -114,7 +114,9 @@ struct SalvagedState {
         guard ledger.mark.number <= ledger.last else { return StreamLedger() }
         for gap in (gaps[chain] ?? []).sorted(by: { ($0.first, $1.last) < ($1.first, $0.last) })
         where gap.first == ledger.front + 1 && gap.last <= ledger.last { ledger.gaps.append(gap) }
-        if ledger.front == ledger.last { ledger.lastLink = ledger.frontLink }
+        if ledger.front == ledger.last, ledger.frontLink != .zero || ledger.front == 0 {
+            ledger.lastLink = ledger.frontLink
+        }
         ledger.rowCount = min(ledger.rowCount, ledger.last - ledger.front)
         return ledger
     }

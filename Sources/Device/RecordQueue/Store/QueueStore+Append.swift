@@ -1,4 +1,5 @@
 import DeviceTunables
+import Encryption
 import FoundationEssentials
 import Logging
 import SQLite
@@ -21,6 +22,7 @@ extension QueueStore {
         _ records: [NewRecord], unnumbered: [StreamName: [DropReason: UInt64]] = [:]
     ) throws -> [AppendOutcome] {
         var needed = 0
+        if !records.isEmpty { try openLinks() }
         for attempt in 0... {
             let room = try makeRoom(for: records, estimateFactor: 1 << attempt)
             needed = room.pages
@@ -66,9 +68,18 @@ extension QueueStore {
         guard number <= BatchPart.greatestNumber else {
             throw QueueError(.invalid, "stream \(stream) has used up its numbers")
         }
+        // The chain cannot go on from a link that is sealed.
+        guard number == 1 || next[stream].lastLink != .zero else { throw unknownLink }
         let bytes = record.serialized(number: number)
         let link = next[stream].lastLink.appending(bytes)
         let queueTime = max(next[stream].lastQueueTime, queuedAt ?? next.clock.time(of: record.stamp))
+        if let key = try seal.sealingKey() {
+            let row = StoredRow.Sealed(
+                content: RowContent(link: link, bytes: bytes), stream: stream, number: number, queueTime: queueTime)
+            try insert(row, chain: ChainCode(ordinal: next.ordinal, stream: stream), with: key)
+            next[stream].append(link: link, bytes: bytes.count, queueTime: queueTime)
+            return number
+        }
         let statement = try connection.cached(Self.insertText[stream] ?? "")
         try statement.bind(number, at: 1)
         try statement.bind(record.kind.rawValue, at: 2)
@@ -89,6 +100,29 @@ extension QueueStore {
                 """
                 INSERT INTO \($0) (number, kind, wall_time, queue_time, size, link, body, chain) \
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """
+            )
+        })
+
+    /// Kind and wall clock are in the record, and a sealed row says nothing of them.
+    private func insert(_ row: StoredRow.Sealed, chain: ChainCode, with key: DataKey) throws {
+        let statement = try connection.cached(Self.sealedInsertText[row.stream] ?? "")
+        try statement.bind(row.number, at: 1)
+        try statement.bind(row.queueTime, at: 2)
+        try statement.bind(row.content.bytes.count, at: 3)
+        try statement.bind(Int64(key.id), at: 4)
+        try statement.bind(chain.rawValue, at: 5)
+        let body = try seal.seal(row.content, at: row.place, with: key)
+        try body.withUnsafeBytes { (bytes) throws in try statement.run(bindingUncopied: bytes, at: 6) }
+    }
+
+    private static let sealedInsertText = Dictionary(
+        uniqueKeysWithValues: StreamName.allCases.map {
+            (
+                $0,
+                """
+                INSERT INTO \($0) (number, kind, wall_time, queue_time, size, key_id, chain, link, body) \
+                VALUES (?, 0, 0, ?, ?, ?, ?, x'', ?)
                 """
             )
         })
@@ -180,6 +214,8 @@ extension QueueStore {
     }
 
     private func evict(from table: RecordTable, reason: DropReason, records: Int, bytes: Int) throws {
+        // Nothing goes in favour of records that cannot be stored.
+        _ = try seal.sealingKey()
         guard let gap = try drop(oldest: records, bytes: bytes, from: table, reason: reason, keepAside: false) else {
             throw corrupt("\(table.name) has no row where its ledger says \(state[table].rowCount)")
         }

@@ -121,12 +121,14 @@ extension QueueStore {
     func prefix(of table: RecordTable, records: Int, bytes: Int) throws -> Prefix? {
         let ledger = state[table]
         let statement = try connection.cached(
-            "SELECT number, size, link FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
+            "SELECT number, size, link, key_id FROM \(table.name) WHERE number > ? ORDER BY number LIMIT ?")
         try statement.bind(ledger.front, records)
         defer { statement.reset() }
         var prefix: Prefix?
+        var isSealed = false
         while try statement.step() {
-            guard let link = ChainLink(statement.data(2)) else {
+            isSealed = statement.int64(3) != 0
+            guard let link = isSealed ? .zero : ChainLink(statement.data(2)) else {
                 throw corrupt("a row of \(table.name) has no link")
             }
             let number = try statement.uint64(0)
@@ -138,7 +140,39 @@ extension QueueStore {
                 bytes: (prefix?.bytes ?? 0) + (try statement.uint64(1)))
             if let prefix, prefix.bytes >= UInt64(bytes) { break }
         }
+        return isSealed ? try prefix.map { try opened($0, of: table) } : prefix
+    }
+
+    /// The same prefix with the link of its last row. If that row is sealed and damaged, the prefix ends with the first
+    /// row after it whose link is known.
+    private func opened(_ prefix: Prefix, of table: RecordTable) throws -> Prefix {
+        var prefix = prefix
+        let rows = try connection.cached(
+            "SELECT \(StoredRow.columns) FROM \(table.name) WHERE number >= ? ORDER BY number")
+        try rows.bind(prefix.last, at: 1)
+        defer { rows.reset() }
+        while try rows.step() {
+            let row = try StoredRow(rows, of: table.stream)
+            if row.number > prefix.last { prefix.bytes += UInt64(max(0, row.size)) }
+            prefix.last = row.number
+            if let link = try link(of: row, table) {
+                prefix.link = link
+                return prefix
+            }
+        }
+        // The last row is damaged. The ledger has its link.
+        prefix.last = state[table].last
+        prefix.link = state[table].lastLink
+        guard prefix.link != .zero else { throw unknownLink }
         return prefix
+    }
+
+    /// The link of a row; `nil` if it is damaged. Rows that only wait to move need none.
+    private func link(of row: StoredRow, _ table: RecordTable) throws -> ChainLink? {
+        do throws(QueueError) { return try seal.open(row)?.link } catch {
+            guard error.code == .keyUnavailable, !state.isChained(table) else { throw error }
+            return .zero
+        }
     }
 }
 

@@ -37,6 +37,10 @@ extension QueueStore {
     {
         let ledger = state[stream]
         let gaps = Array(ledger.gaps.prefix(Self.maximumGaps))
+        // Nothing is sent from a link that is sealed.
+        guard ledger.mark.number == 0 || ledger.mark.link != .zero, gaps.allSatisfy({ $0.link != .zero }) else {
+            return .nothing
+        }
         var records: [Data] = []
         var position = gaps.last?.last ?? ledger.mark.number
         var running = gaps.last?.link ?? ledger.mark.link
@@ -44,7 +48,7 @@ extension QueueStore {
             let dueTime = queueClock.time - hold.queueMicroseconds
             let rows = try connection.cached(
                 """
-                SELECT number, queue_time, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? \
+                SELECT \(StoredRow.columns) FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? \
                 AND ? ORDER BY number LIMIT ?
                 """
             )
@@ -55,9 +59,13 @@ extension QueueStore {
             while try hasRow(rows, after: records) {
                 isEndOfRows = false
                 guard rows.int64(1) <= dueTime || hold <= .zero else { break }
-                let body = rows.data(3)
+                let row = try StoredRow(rows, of: stream)
+                let content: RowContent?
+                // A row that cannot be opened yet waits, and what follows waits behind it.
+                do throws(QueueError) { content = try seal.open(row) } catch { break }
+                let body = content?.bytes ?? Data()
                 let link = running.appending(body)
-                guard try rows.uint64(0) == position + 1, ChainLink(rows.data(2)) == link else {
+                guard row.number == position + 1, content?.link == link else {
                     guard position == ledger.front else { break }
                     return .unreadable
                 }
@@ -115,7 +123,7 @@ extension QueueStore {
         let ledger = state[stream]
         let rows = try connection.cached(
             """
-            SELECT number, link, body FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? \
+            SELECT \(StoredRow.columns) FROM \(RecordTable.current(stream).name) WHERE number BETWEEN ? AND ? \
             ORDER BY number
             """
         )
@@ -123,11 +131,18 @@ extension QueueStore {
         defer { rows.reset() }
         var former: (number: UInt64, link: ChainLink)?
         while try rows.step() {
-            let number = try rows.uint64(0)
-            let link = ChainLink(rows.data(1))
-            if let former, number == former.number + 1, former.link.appending(rows.data(2)) == link { return former }
-            former = link.map { (number, $0) }
+            let row = try StoredRow(rows, of: stream)
+            let content = try seal.open(row)
+            if let former, let content, row.number == former.number + 1,
+                former.link.appending(content.bytes) == content.link
+            {
+                return former
+            }
+            // The tag of a sealed row confirms its link.
+            if row.keyID != 0, let content { return (row.number, content.link) }
+            former = content.map { (row.number, $0.link) }
         }
+        guard ledger.lastLink != .zero else { throw unknownLink }
         // Nothing after the damage continues the chain. The next record will.
         return (ledger.last, ledger.lastLink)
     }
@@ -176,14 +191,23 @@ extension QueueStore {
     }
 
     /// The device's own link at a number; `nil` inside a gap, or if the row is gone.
+    /// - Throws: `.keyUnavailable` if it is sealed, and its key is not at hand.
     func link(at number: UInt64, of table: RecordTable, _ ledger: StreamLedger) throws -> ChainLink? {
-        if number == ledger.mark.number { return ledger.mark.link }
-        if number == ledger.last { return ledger.lastLink }
-        if number <= ledger.frontOfRows { return ledger.gaps.first { $0.last == number }?.link }
-        let row = try connection.cached("SELECT link FROM \(table.name) WHERE number = ?")
+        func known(_ link: ChainLink) throws -> ChainLink? {
+            guard number > 0, link == .zero else { return link }
+            // Sealed, or forgotten when the file was made from what another one still had.
+            if let linkObstacle { throw linkObstacle }
+            return nil
+        }
+        if number == ledger.mark.number { return try known(ledger.mark.link) }
+        if number == ledger.last { return try known(ledger.lastLink) }
+        if number <= ledger.frontOfRows {
+            return try ledger.gaps.first { $0.last == number }.flatMap { try known($0.link) }
+        }
+        let row = try connection.cached("SELECT \(StoredRow.columns) FROM \(table.name) WHERE number = ?")
         try row.bind(number, at: 1)
         defer { row.reset() }
-        return try row.step() ? ChainLink(row.data(0)) : nil
+        return try row.step() ? try seal.open(try StoredRow(row, of: table.stream))?.link : nil
     }
 
     func bind(to binding: QueueBinding) throws -> BindingOutcome {

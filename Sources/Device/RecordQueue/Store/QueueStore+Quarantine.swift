@@ -11,6 +11,8 @@ extension QueueStore {
         var kind: Int64
         var wallTime: Int64
         var queueTime: Int64
+        /// Of the record; a sealed body is longer.
+        var size: Int64
         var keyID: Int64
         var link: Data
         var body: Data
@@ -20,7 +22,7 @@ extension QueueStore {
     func quarantineRows(through number: UInt64, of table: RecordTable) throws -> [QuarantineRow] {
         let rows = try connection.cached(
             """
-            SELECT number, kind, wall_time, queue_time, key_id, link, body FROM \(table.name) WHERE number <= ? \
+            SELECT number, kind, wall_time, queue_time, size, key_id, link, body FROM \(table.name) WHERE number <= ? \
             ORDER BY number DESC LIMIT ?
             """
         )
@@ -33,7 +35,8 @@ extension QueueStore {
                 QuarantineRow(
                     number: try row.uint64("number"), kind: try row.int64("kind"),
                     wallTime: try row.int64("wall_time"), queueTime: try row.int64("queue_time"),
-                    keyID: try row.int64("key_id"), link: try row.data("link"), body: try row.data("body")))
+                    size: try row.int64("size"), keyID: try row.int64("key_id"), link: try row.data("link"),
+                    body: try row.data("body")))
         }
         return found.reversed()
     }
@@ -51,7 +54,7 @@ extension QueueStore {
         let fate: QuarantineFate = reason == .quarantined ? .open : .uncertain
         for row in rows {
             try insert.bind(
-                stream.rawValue, row.number, reason.rawValue, row.wallTime, row.queueTime, row.body.count, row.keyID,
+                stream.rawValue, row.number, reason.rawValue, row.wallTime, row.queueTime, row.size, row.keyID,
                 row.link, row.body, fate.rawValue)
             try insert.run()
         }
@@ -111,6 +114,12 @@ extension QueueStore {
         // A lost branch of the history may have sent them again. Salvage starts with an empty quarantine.
         case .restored, .salvaged:
             try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.uncertain.sql)")
+        // What is known stays known. No mark will pass the numbers of the others.
+        case .givenUp:
+            try connection.execute(
+                """
+                UPDATE quarantine SET fate = \(QuarantineFate.uncertain.sql) WHERE fate = \(QuarantineFate.open.sql)
+                """)
         // They go to a collector that has never seen this device's records.
         case .reboundSend: try connection.execute("UPDATE quarantine SET fate = \(QuarantineFate.notStored.sql)")
         // Abandoned together with what waits.
@@ -123,10 +132,10 @@ extension QueueStore {
     /// - Parameters:
     ///   - ids: empty for all.
     ///   - includingUncertain: also records that the collector may have.
-    /// - Throws: `.capReached`, `.diskFull` if there is no room for them; nothing changes then.
+    /// - Throws: `.capReached`, `.diskFull` if there is no room for them, `.keyUnavailable`; nothing changes then.
     func retry(_ ids: Set<Int64>, includingUncertain: Bool) throws -> QueueRetry {
         let rows = try connection.prepare(
-            "SELECT id, stream, number, queue_time, fate, body FROM quarantine ORDER BY id")
+            "SELECT \(StoredRow.columns), id, stream, fate FROM quarantine ORDER BY id")
         var retry = QueueRetry(records: [], unknown: [])
         var queued: [(index: Int, record: NewRecord, queueTime: Int64)] = []
         while try rows.step() {
@@ -134,8 +143,11 @@ extension QueueStore {
             let id = try row.int64("id")
             guard ids.isEmpty || ids.contains(id) else { continue }
             let (stream, number) = (StreamName(rawValue: try row.int("stream")), try row.uint64("number"))
-            let body = try row.data("body")
-            let record = stream.flatMap { NewRecord(requeueing: body, stream: $0, number: number) }
+            let record = try stream.flatMap { stream in
+                try seal.open(try StoredRow(rows, of: stream)).flatMap {
+                    NewRecord(requeueing: $0.bytes, stream: stream, number: number)
+                }
+            }
             var outcome: QueueRetry.Outcome
             switch QuarantineFate(rawValue: try row.string("fate")) {
             case .open: outcome = .open

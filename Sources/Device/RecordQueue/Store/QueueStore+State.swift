@@ -6,6 +6,7 @@ import WireModel
 extension QueueStore {
     /// Reads and checks everything except rows. The cost does not depend on the number of waiting rows.
     func load() throws -> QueueState {
+        forgetLinkObstacle()
         let meta = try connection.cached(
             """
             SELECT queue_time, wall_time, boot_id, since_boot, divergence, diverged_stream, diverged_wall_time, \
@@ -211,20 +212,18 @@ extension QueueStore {
         }
         defer { statement.reset() }
         let row = statement.row
-        func link(_ name: String) throws -> ChainLink {
-            guard let link = ChainLink(try row.data(name)) else {
-                throw corrupt("ledger of stream \(chain.stream): \(name) is not 16 bytes")
-            }
-            return link
+        func link(_ name: String, at number: UInt64) throws -> ChainLink {
+            try opened(try row.data(name), at: number, of: chain, name)
         }
         var ledger = StreamLedger()
         ledger.last = try row.uint64("last_number")
-        ledger.lastLink = try link("last_link")
+        ledger.lastLink = try link("last_link", at: ledger.last)
         ledger.lastQueueTime = try row.int64("last_queue_time")
         ledger.rowCount = try row.uint64("rows")
         ledger.bytes = try row.uint64("bytes")
+        let mark = try row.uint64("mark_number")
         ledger.mark = StreamMark(
-            number: try row.uint64("mark_number"), link: try link("mark_link"), stored: try row.uint64("stored"),
+            number: mark, link: try link("mark_link", at: mark), stored: try row.uint64("stored"),
             lostAtCollector: try row.uint64("lost_at_collector"))
         ledger.closing = CloseSearch(
             matched: try row.optionalUInt64("close_matched"), bound: try row.optionalUInt64("close_bound"),
@@ -233,13 +232,11 @@ extension QueueStore {
         let gap = try connection.cached("SELECT first, last, reason, link FROM gap WHERE chain = ? ORDER BY first")
         try gap.bind(chain.rawValue, at: 1)
         while try gap.step() {
-            guard let link = ChainLink(gap.data(3)) else {
-                throw corrupt("a gap of stream \(chain.stream) has no link")
-            }
+            let last = try gap.uint64(1)
             ledger.gaps.append(
                 Gap(
-                    first: try gap.uint64(0), last: try gap.uint64(1), reason: DropReason(rawValue: gap.int(2)),
-                    link: link))
+                    first: try gap.uint64(0), last: last, reason: DropReason(rawValue: gap.int(2)),
+                    link: try opened(gap.data(3), at: last, of: chain, "the link of a gap")))
         }
         return ledger
     }
@@ -267,21 +264,43 @@ extension QueueStore {
             former == nil
                 ? "INSERT INTO ledger VALUES (?13, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
                 : """
-                UPDATE ledger SET last_number = ?1, last_link = ?2, last_queue_time = ?3, rows = ?4, bytes = ?5, \
-                mark_number = ?6,
-                mark_link = ?7, stored = ?8, lost_at_collector = ?9, close_matched = ?10, close_bound = ?11, \
-                close_unknown = ?12
+                UPDATE ledger SET last_number = ?1, last_link = coalesce(?2, last_link), last_queue_time = ?3, \
+                rows = ?4, bytes = ?5, mark_number = ?6, mark_link = coalesce(?7, mark_link), stored = ?8, \
+                lost_at_collector = ?9, close_matched = ?10, close_bound = ?11, close_unknown = ?12
                 WHERE chain = ?13
                 """)
+        let lastLink = try stored(
+            ledger.lastLink, at: ledger.last, over: former.map { ($0.lastLink, $0.last) }, of: chain)
+        let markLink = try stored(
+            ledger.mark.link, at: ledger.mark.number, over: former.map { ($0.mark.link, $0.mark.number) }, of: chain)
         try statement.bind(
-            ledger.last, ledger.lastLink.data, ledger.lastQueueTime, ledger.rowCount, ledger.bytes, ledger.mark.number,
-            ledger.mark.link.data, ledger.mark.stored, ledger.mark.lostAtCollector, ledger.closing.matched,
+            ledger.last, lastLink, ledger.lastQueueTime, ledger.rowCount, ledger.bytes, ledger.mark.number,
+            markLink, ledger.mark.stored, ledger.mark.lostAtCollector, ledger.closing.matched,
             ledger.closing.bound, ledger.closing.isUnknown ? 1 : 0, chain.rawValue)
         try statement.run()
+        let isNew = former == nil
         let former = former ?? StreamLedger()
-        if ledger.gaps != former.gaps { try saveGaps(ledger.gaps, over: former.gaps, chain) }
+        if ledger.gaps != former.gaps { try saveGaps(ledger.gaps, over: former.gaps, chain, isNew: isNew) }
         let tally = Self.tally(ledger)
         if tally != Self.tally(former) { try saveTally(tally, chain) }
+    }
+
+    /// The stored form of a link; `nil`: what is stored stays, because it is the same link or one that is sealed.
+    private func stored(
+        _ link: ChainLink, at number: UInt64, over former: (link: ChainLink, number: UInt64)?, of chain: ChainCode
+    ) throws -> Data? {
+        guard let former, !isBeingMade else { return try storedOrForgotten(link, at: number, of: chain) }
+        if former.number == number, former.link == link { return nil }
+        return try seal.stored(link, at: number, of: chain)
+    }
+
+    /// In a file that is made from what another one still had, a link without a key is forgotten: the close of its
+    /// epoch is then less exact.
+    private func storedOrForgotten(_ link: ChainLink, at number: UInt64, of chain: ChainCode) throws -> Data {
+        do throws(QueueError) { return try seal.stored(link, at: number, of: chain) } catch {
+            guard error.code == .keyUnavailable else { throw error }
+            return ChainLink.zero.data
+        }
     }
 
     private func forget(_ chain: ChainCode) throws {
@@ -293,7 +312,7 @@ extension QueueStore {
     }
 
     /// Gaps change only at both ends of their sequence. Equal ones stay untouched.
-    private func saveGaps(_ gaps: [Gap], over former: [Gap], _ chain: ChainCode) throws {
+    private func saveGaps(_ gaps: [Gap], over former: [Gap], _ chain: ChainCode, isNew: Bool) throws {
         let kept = Set(gaps)
         let delete = try connection.cached("DELETE FROM gap WHERE chain = ? AND first = ?")
         for gap in former where !kept.contains(gap) {
@@ -303,7 +322,11 @@ extension QueueStore {
         let known = Set(former)
         let insert = try connection.cached("INSERT INTO gap VALUES (?, ?, ?, ?, ?)")
         for gap in gaps where !known.contains(gap) {
-            try insert.bind(chain.rawValue, gap.first, gap.last, gap.reason.rawValue, gap.link.data)
+            let link =
+                isNew || isBeingMade
+                ? try storedOrForgotten(gap.link, at: gap.last, of: chain)
+                : try seal.stored(gap.link, at: gap.last, of: chain)
+            try insert.bind(chain.rawValue, gap.first, gap.last, gap.reason.rawValue, link)
             try insert.run()
         }
     }

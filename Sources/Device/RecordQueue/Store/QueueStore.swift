@@ -1,4 +1,5 @@
 import DeviceTunables
+import FoundationEssentials
 import Logging
 import SQLite
 import WireModel
@@ -13,6 +14,7 @@ final class QueueStore {
     let clock: any RecordClock
     let logger: Logger
     let schema: QueueSchema
+    let seal: QueueSeal
     let connection: Connection
     /// The state in the file, with the changes of `isCommitDue`.
     private(set) var state: QueueState
@@ -27,10 +29,20 @@ final class QueueStore {
     var allocatedPages = 0
     var pagesAtCheckpoint = 0
     var isWALAllocated = false
+    /// The number up to which rows of keys that are gone are known to be dropped.
+    var givenUp: [RecordTable: UInt64] = [:]
     /// The number up to which abandoned rows are known to be empty. Only saves searching again.
     var emptied: [RecordTable: UInt64] = [:]
+    /// Why links of the file could not be opened; they are zero in `state` then. `nil` if all are known.
+    private(set) var linkObstacle: QueueError?
+    /// What the conversion has done since the opening.
+    var conversion = Conversion()
+    /// Called between two commits of the conversion, for tests of a kill there.
+    var reached: (Conversion.Step) -> Void = { _ in }
     /// A second copy of the numbers, beside the file; `nil` while a new file is being made.
     private let marker: MarkerFile?
+    /// Whether the file is being made from what a damaged one still had.
+    var isBeingMade: Bool { marker == nil }
     private var isMarkerFailing = false
     /// Whether the file contains `state`. Until then no marker may name it: after a cut, the next opening would miss an
     /// epoch that never was in the file.
@@ -50,6 +62,7 @@ final class QueueStore {
         self.directory = directory
         self.schema = schema
         self.configuration = configuration
+        seal = QueueSeal(configuration)
         self.clock = clock
         self.logger = logger
         marker = name == QueueFile.databaseName ? MarkerFile(directory: directory) : nil
@@ -65,7 +78,7 @@ final class QueueStore {
             if let marker = marker?.marker {
                 throw corrupt("it has no schema version, but \(QueueFile.markerName) names epoch \(marker.epoch)")
             }
-            try create(state)
+            try create(state, isEmpty: initial == nil)
         }
         // This check comes before any write, because salvage may still read what SQLite has lost. If the marker cannot
         // be read from the file, the checks below find the damage.
@@ -79,6 +92,41 @@ final class QueueStore {
         if version != 0 { try allocate() }
         state.clock = state.clock.resumed(at: now)
         writeMarker(syncing: true)
+        try noteForm()
+    }
+
+    /// Reads the links again that could not be opened.
+    ///
+    /// - Throws: `.corrupt` if one is not what was sealed. One that is still sealed is no error.
+    func openLinks() throws {
+        guard linkObstacle != nil else { return }
+        try settle()
+        let clock = state.clock
+        state = try load()
+        state.clock = clock
+    }
+
+    /// A link that was found; zero if it cannot be opened now.
+    func opened(_ stored: Data, at number: UInt64, of chain: ChainCode, _ name: String) throws -> ChainLink {
+        switch seal.link(stored, at: number, of: chain) {
+        case .link(let link): return link
+        case .unavailable(let reason):
+            linkObstacle = reason
+            return .zero
+        case .damaged: throw corrupt("stream \(chain.stream) of epoch \(chain.ordinal): \(name) is no link")
+        }
+    }
+
+    /// Whether every stream can go on: the link of its last record is known.
+    var isChainKnown: Bool {
+        StreamName.allCases.allSatisfy { state[$0].last == 0 || state[$0].lastLink != .zero }
+    }
+
+    func forgetLinkObstacle() { linkObstacle = nil }
+
+    /// Thrown where a link is needed that is not known.
+    var unknownLink: QueueError {
+        linkObstacle ?? QueueError(.keyUnavailable, "\(path): a link is sealed, and its key is not at hand")
     }
 
     /// The present queue clock.
@@ -157,10 +205,11 @@ final class QueueStore {
 
     /// Writes epoch and numbers to the marker once they are on synced disk. A failure is no error: the file decides,
     /// and the next commit tries again.
-    func writeMarker(syncing: Bool) {
+    func writeMarker(syncing: Bool, everywhere: Bool = false) {
         guard let marker, isInFile, !isCommitDue else { return }
         do {
-            try marker.write(EpochMarker(state), syncing: syncing)
+            let present = EpochMarker(state, isSealing: seal.isSealing)
+            if everywhere { try marker.rewrite(present) } else { try marker.write(present, syncing: syncing) }
             isMarkerFailing = false
         } catch {
             guard !isMarkerFailing else { return }
@@ -168,6 +217,16 @@ final class QueueStore {
             logger.warning(
                 "the marker file could not be written", metadata: ["queue.error": "\(error)"])
         }
+    }
+
+    /// What time and ended epochs ask for. What needs a key that is not at hand waits.
+    func upkeep() throws {
+        func unlessSealed(_ body: () throws -> Void) throws {
+            do { try body() } catch { guard QueueError(error).code == .keyUnavailable else { throw error } }
+        }
+        try unlessSealed { try dropOverAged() }
+        // What a crash or a full disk left of an ended epoch.
+        try unlessSealed { _ = try advanceEnded() }
     }
 
     /// Stores the queue clock if nothing else did for an hour, because after a reboot at most a day beyond it is
@@ -215,7 +274,7 @@ final class QueueStore {
 /// Makes a new file, and refuses a foreign one.
 extension QueueStore {
     /// One transaction, so a file is a whole queue or still empty.
-    func create(_ initial: QueueState) throws {
+    func create(_ initial: QueueState, isEmpty: Bool) throws {
         // An aborted creation leaves no tables. Tables without our version belong to another program.
         guard try tables().isEmpty else { throw corrupt("it has tables but no version of the queue's schema") }
         try allocate()
@@ -223,6 +282,7 @@ extension QueueStore {
             for (_, sql) in schema.tables(ended: []).sorted(by: { $0.key < $1.key }) { try connection.execute(sql) }
             for epoch in initial.ended where epoch.phase != .settled { try createEndedTables(epoch.ordinal) }
             try insert(initial)
+            if isEmpty, seal.isSealing { try storeForm(.sealed) }
             try connection.setUserVersion(schema.version)
         }
     }

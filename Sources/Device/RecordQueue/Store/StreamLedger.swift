@@ -98,6 +98,9 @@ struct StreamLedger: Equatable, Sendable {
         bytes = rowCount == 0 ? 0 : bytes - min(bytes, removed.bytes)
     }
 
+    /// Rows that are given up: their numbers are missing from now on.
+    mutating func lose(_ removed: RemovedRows) { remove(removed) }
+
     /// All drops: up to the mark as the collector counted them, above it by the gaps, and those without a number.
     var dropped: [DropReason: UInt64] {
         mark.dropped.merging(droppedAboveMark, uniquingKeysWith: +).merging(unnumbered, uniquingKeysWith: +)
@@ -115,7 +118,10 @@ struct StreamLedger: Equatable, Sendable {
             }
             position = gap.last
         }
-        if front == last, frontLink != lastLink { return "the chain at \(last) has two links" }
+        // A zero link of a number is one that cannot be opened.
+        if front == last, frontLink != lastLink, front == 0 || (frontLink != .zero && lastLink != .zero) {
+            return "the chain at \(last) has two links"
+        }
         guard rowCount <= last - front else { return "\(rowCount) rows are counted between \(front) and \(last)" }
         guard closing.matched ?? 0 <= last else { return "the matched number is above the last number \(last)" }
         return nil

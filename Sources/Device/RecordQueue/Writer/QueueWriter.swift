@@ -30,6 +30,8 @@ final class QueueWriter: @unchecked Sendable {
     private let timer: any DispatchSourceTimer
     /// When an acknowledgement that no commit has included is committed alone.
     private let settling: any DispatchSourceTimer
+    /// With keys: when rows of the other form are converted, and keys that nothing names are removed.
+    private let converting: any DispatchSourceTimer
 
     init(
         store: QueueStore, isReplaced: Bool, lock: DirectoryLock, configuration: RecordQueue.Configuration,
@@ -46,15 +48,20 @@ final class QueueWriter: @unchecked Sendable {
         self.logger = logger
         timer = DispatchSource.makeTimerSource(queue: queue)
         settling = DispatchSource.makeTimerSource(queue: queue)
+        converting = DispatchSource.makeTimerSource(queue: queue)
         timer.setEventHandler { [weak self] in self?.timerFired() }
         settling.setEventHandler { [weak self] in self?.settle() }
+        converting.setEventHandler { [weak self] in self?.convert() }
         timer.activate()
         settling.activate()
+        converting.activate()
+        if configuration.keys != nil { convertAfter(.seconds(Tunables.Queue.conversionPauseSeconds)) }
     }
 
     deinit {
         timer.cancel()
         settling.cancel()
+        converting.cancel()
     }
 
     private struct Snapshot {
@@ -185,6 +192,39 @@ final class QueueWriter: @unchecked Sendable {
         if buffer.withLock({ $0.timerFired() }) { commitGathered() }
     }
 
+    /// A key was given. Sealed rows and what waits in memory go on.
+    func keysAvailable() {
+        queue.async { [self] in
+            commitGathered()
+            _ = outcome(of: { try $0.openLinks() })
+            convertAfter(.milliseconds(Tunables.Queue.conversionStepMilliseconds))
+        }
+    }
+
+    private func convertAfter(_ delay: DispatchTimeInterval) {
+        converting.schedule(deadline: .now() + delay, leeway: .milliseconds(100))
+    }
+
+    /// Takes one step while the buffer has room for what comes meanwhile.
+    private func convert() {
+        guard store != nil else { return }
+        let step = DispatchTimeInterval.milliseconds(Tunables.Queue.conversionStepMilliseconds)
+        guard buffer.withLock({ $0.bytes < $0.capacity / 2 }) else { return convertAfter(step) }
+        switch outcome(of: { try $0.convertSome() }) {
+        case .success(true): convertAfter(step)
+        case .success(false):
+            if case .failure(let error) = outcome(of: { try $0.removeUnusedKeys() }) {
+                logger.warning("unused keys of the queue stay", metadata: ["queue.error": "\(error)"])
+            }
+            convertAfter(.seconds(Tunables.Queue.unusedKeysSeconds))
+        // Whoever gives the key calls `keysAvailable`.
+        case .failure(let error) where error.code == .keyUnavailable: break
+        case .failure(let error):
+            logger.warning("queue is not converted yet", metadata: ["queue.error": "\(error)"])
+            convertAfter(.seconds(Tunables.Queue.conversionPauseSeconds))
+        }
+    }
+
     private func settle() {
         do { try store?.settle() } catch {
             logger.warning("an acknowledgement could not be committed", metadata: ["queue.error": "\(error)"])
@@ -282,7 +322,8 @@ final class QueueWriter: @unchecked Sendable {
             let isFirst = buffer.failure?.code != failure.code
             buffer.settle(waiting)
             buffer.putBack(ordinary, unnumbered: unnumbered, after: failure)
-            return (isFirst, buffer.askForRetry())
+            // A key is given by somebody, who says so; the next record asks again, too.
+            return (isFirst, failure.code == .keyUnavailable ? .none : buffer.askForRetry())
         }
         if isFirst { logger.error("queue could not commit", metadata: ["queue.error": "\(failure)"]) }
         for entry in waiting { entry.waiter?(.failure(failure)) }

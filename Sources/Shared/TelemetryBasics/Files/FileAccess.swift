@@ -1,5 +1,7 @@
 import Glibc
 
+private typealias GroupEntry = group
+
 /// Why this user may not open a path, in words: which directory or file is in the way, whose it is, and who this is.
 package struct AccessDenial: CustomStringConvertible {
     /// The first directory on the way that this user may not enter; the path itself where there is none.
@@ -8,6 +10,8 @@ package struct AccessDenial: CustomStringConvertible {
     let owner: String?
     /// Its owner's name; `nil` where it is hidden.
     package let user: String?
+    /// The group whose members may pass; `nil` where none may, or where it is hidden.
+    package let group: String?
 
     /// Examines a path after an open, a stat or a connect ended with EACCES or EPERM.
     package init(_ path: String) {
@@ -15,13 +19,17 @@ package struct AccessDenial: CustomStringConvertible {
         self.path = place
         var status = stat()
         guard stat(place, &status) == 0 else {
-            (owner, user) = (nil, nil)
+            (owner, user, group) = (nil, nil, nil)
             return
         }
         let user = Self.userName(status.st_uid)
         let mode = String(status.st_mode & 0o7777, radix: 8)
+        let group = Self.groupName(status.st_gid)
         self.user = user
-        owner = "user \(user), group \(Self.groupName(status.st_gid)), mode 0\(mode)"
+        owner = "user \(user), group \(group), mode 0\(mode)"
+        // A directory is entered by its x. A file or a socket is read or written.
+        let asked: mode_t = status.st_mode & S_IFMT == S_IFDIR ? S_IXGRP : S_IRGRP | S_IWGRP
+        self.group = status.st_mode & asked == 0 ? nil : group
     }
 
     /// The text without a full stop, so that a sentence can go on with what to do.
@@ -30,9 +38,11 @@ package struct AccessDenial: CustomStringConvertible {
             + "\(Self.userName(geteuid()))"
     }
 
-    /// Who can do it without anything being changed.
+    /// Who can do it: the owner, root, or a member of the group that may pass.
     package var remedy: String {
-        user.map { $0 == "root" ? "Run it as root" : "Run it as \($0) or root" } ?? "Run it as root"
+        let owner = user.map { $0 == "root" ? "Run it as root" : "Run it as \($0) or root" } ?? "Run it as root"
+        guard let group else { return owner }
+        return "\(owner), or as a member of group \(group) (`usermod -aG \(group) \(Self.userName(geteuid()))`)"
     }
 
     /// The text, where the system's last word was that this user may not.
@@ -77,8 +87,8 @@ package struct AccessDenial: CustomStringConvertible {
     }
 
     package static func groupName(_ id: gid_t) -> String {
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
+        var entry = GroupEntry()
+        var found: UnsafeMutablePointer<GroupEntry>?
         var buffer = [CChar](repeating: 0, count: 65_536)
         guard getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.gr_name else {
             return "\(id)"
@@ -89,8 +99,8 @@ package struct AccessDenial: CustomStringConvertible {
     /// - Returns: `nil` where the system knows no such group.
     package static func groupID(_ name: String) -> gid_t? {
         if let id = gid_t(name) { return id }
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
+        var entry = GroupEntry()
+        var found: UnsafeMutablePointer<GroupEntry>?
         var buffer = [CChar](repeating: 0, count: 65_536)
         guard getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, found != nil else { return nil }
         return entry.gr_gid

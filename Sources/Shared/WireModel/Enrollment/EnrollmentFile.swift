@@ -14,11 +14,11 @@ import TelemetryBasics
 ///       "version" : 1
 ///     }
 ///
-/// The pins are those of the key in use and of a backup key. Without TLS there are none. The authorities are
-/// certificates in DER that devices trust beside those of their system; most files have none. Unknown members are
-/// ignored; a change that an older reader would misunderstand raises the version. A file that is cut off is no JSON,
-/// because an object ends with its brace. The file holds a secret, so its mode is 0600. The schema is
-/// `Schemas/enrollment/enrollment-file.schema.json`.
+/// The pins are those of the key in use and of a backup key; behind a message broker, the broker's. Without TLS there
+/// are none. The authorities are certificates in DER that devices trust beside those of their system; most files have
+/// none. Unknown members are ignored; a change that an older reader would misunderstand raises the version. A file that
+/// is cut off is no JSON, because an object ends with its brace. The file holds a secret, so its mode is 0600. The
+/// schema is `Schemas/enrollment/enrollment-file.schema.json`.
 ///
 /// The enrollment URL holds the same members. It is the collector's address with the rest as a query in the fragment,
 /// which no client sends to a server. Each pin is a `pin`, each authority a `ca`; letters that a query cannot hold are
@@ -33,7 +33,7 @@ package struct EnrollmentFile: Equatable, Sendable {
     /// The most certificate authorities.
     package static let maximumAuthorities = 8
 
-    /// `http[s]://HOST[:PORT][/PREFIX]`, as devices reach the collector.
+    /// `http[s]://HOST[:PORT][/PREFIX]` or `mqtts://BROKER[:PORT]/PREFIX`, as devices reach the collector.
     package var collector: String
     /// SHA-256 of the subject public key info of each key that the collector may show; empty for no pinning.
     package var certificatePins: [Data]

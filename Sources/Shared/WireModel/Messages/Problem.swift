@@ -83,6 +83,9 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         case notFound = "not-found"
         case methodNotAllowed = "method-not-allowed"
         case bodyTooSlow = "body-too-slow"
+        /// Over MQTT: the parts of a request do not fit together, or the collector does not know the request. Send it
+        /// again as a new one.
+        case partsBroken = "parts-broken"
         case bodyTooLarge = "body-too-large"
         case inflateRatio = "inflate-ratio"
         case unsupportedMediaType = "unsupported-media-type"

@@ -89,6 +89,11 @@ struct DeviceDiagnosis {
         if beacon["telemetryDisabled"].isTrue {
             lines.append("Telemetry is switched off, by the profile or on the device: nothing new is recorded.")
         }
+        if beacon["encryption"]["locked"].isTrue {
+            let provider = beacon["encryption"]["provider"].text.map { " (\($0))" } ?? ""
+            lines.append(
+                "Its data is locked: the passcode or the device key\(provider) is not at hand, so nothing is sent.")
+        }
         switch beacon["consent"].text {
         case "pending": lines.append("The person has not decided about consent yet: events and samples wait.")
         case "denied": lines.append("The person denied consent: events and samples are dropped, and counted so.")

@@ -28,6 +28,7 @@ struct DeviceSystemPage: ConsolePage {
                     ], of: beacon),
                 "power": Self.power(beacon["power"] == .null ? sample["power"] : beacon["power"]),
                 "cost": Self.cost(beacon["self"]),
+                "encryption": JSONValue(Self.encryption(beacon["encryption"])),
             ])
     }
 
@@ -63,6 +64,13 @@ struct DeviceSystemPage: ConsolePage {
             "batteryShare": share("batteryLevel"), "healthShare": share("health"),
             "hasPower": JSONValue(power["externalPower"].truth.map { $0 ? "yes" : "no" }),
         ])
+    }
+
+    /// `nil` for a device that does not say.
+    private static func encryption(_ encryption: JSONValue) -> String? {
+        guard encryption != .null else { return nil }
+        guard let provider = encryption["provider"].text, !provider.isEmpty else { return "none" }
+        return "on, the device key is of \(provider)" + (encryption["locked"].isTrue ? "; locked" : "")
     }
 
     private static func cost(_ cost: JSONValue) -> JSONValue {

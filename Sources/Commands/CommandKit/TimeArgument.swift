@@ -1,15 +1,15 @@
 import ArgumentParser
-import CommandKit
 import TelemetryBasics
 
-/// A time on the command line: RFC 3339, a day, or how long ago.
-enum TimeArgument: Equatable, Codable, Sendable, ExpressibleByArgument {
+/// A time on the command line of every program: RFC 3339, a day, or how long ago.
+package enum TimeArgument: Equatable, Codable, Sendable, ExpressibleByArgument {
     case at(Int64)
     case ago(microseconds: Int64)
 
     private static let microsecondsPerSecond: Int64 = 1_000_000
 
-    func microseconds(now: Int64) -> Int64 {
+    /// Microseconds since 1970; never before.
+    package func microseconds(now: Int64) -> Int64 {
         switch self {
         case .at(let time): time
         case .ago(let microseconds): max(0, now - microseconds)
@@ -17,7 +17,7 @@ enum TimeArgument: Equatable, Codable, Sendable, ExpressibleByArgument {
     }
 
     /// `nil` if the text is no time. A day means its first moment in UTC. A time without a zone is UTC.
-    init?(argument text: String) {
+    package init?(argument text: String) {
         if let seconds = SpanArgument.seconds(of: text) {
             self = .ago(microseconds: seconds * Self.microsecondsPerSecond)
             return

@@ -1,8 +1,7 @@
 import TelemetryBasics
 import Testing
-import WireModel
 
-@testable import LogCommands
+@testable import CommandKit
 
 @Suite struct TimeArgumentTests {
     @Test(arguments: [
