@@ -69,26 +69,27 @@ import Testing
         #expect(message.contains(why) && !message.contains("hunter2"), "\(message)")
     }
 
-    @Test(
-        arguments: [
-            ({ $0.mqttUser = nil }, "mqttName"), ({ $0.mqttName = "a/b" }, "mqttName"),
-            ({ $0.mqttUser = "a#" }, "mqttUser"),
-            (
-                {
-                    $0.mqttUser = nil
-                    $0.mqttName = "kiosk"
-                    $0.mqttPasswordFile = "/password"
-                }, "mqttPasswordFile"
-            ),
-            ({ $0.mqttCertificate = "/certificate" }, "mqttKey"), ({ $0.mqttKey = "/key" }, "mqttCertificate"),
-            ({ $0.proxyURL = "http://proxy:3128" }, "proxyURL"),
-            (
-                {
-                    $0.clientKeyFile = "/key"
-                    $0.clientSigningRequestFile = "/request"
-                }, "mqttCertificate"
-            ),
-        ] as [(@Sendable (inout DataSamplerConfiguration) -> Void, String)])
+    private static let misfits: [(@Sendable (inout DataSamplerConfiguration) -> Void, String)] = [
+        ({ $0.mqttUser = nil }, "mqttName"), ({ $0.mqttName = "a/b" }, "mqttName"),
+        ({ $0.mqttUser = "a#" }, "mqttUser"),
+        (
+            {
+                $0.mqttUser = nil
+                $0.mqttName = "kiosk"
+                $0.mqttPasswordFile = "/password"
+            }, "mqttPasswordFile"
+        ),
+        ({ $0.mqttCertificate = "/certificate" }, "mqttKey"), ({ $0.mqttKey = "/key" }, "mqttCertificate"),
+        ({ $0.proxyURL = "http://proxy:3128" }, "proxyURL"),
+        (
+            {
+                $0.clientKeyFile = "/key"
+                $0.clientSigningRequestFile = "/request"
+            }, "mqttCertificate"
+        ),
+    ]
+
+    @Test(arguments: misfits)
     func `What does not fit to a broker is refused by name`(
         change: @Sendable (inout DataSamplerConfiguration) -> Void, name: String
     ) {
@@ -96,12 +97,13 @@ import Testing
         #expect(message.contains(name), "\(message)")
     }
 
-    @Test(
-        arguments: [
-            ({ $0.mqttPasswordFile = "/p" }, "mqttPasswordFile"), ({ $0.mqttName = "n" }, "mqttName"),
-            ({ $0.mqttCertificate = "/c" }, "mqttCertificate"), ({ $0.mqttKey = "/k" }, "mqttKey"),
-            ({ $0.mqttUser = "u" }, "mqttUser"),
-        ] as [(@Sendable (inout DataSamplerConfiguration) -> Void, String)])
+    private static let orphans: [(@Sendable (inout DataSamplerConfiguration) -> Void, String)] = [
+        ({ $0.mqttPasswordFile = "/p" }, "mqttPasswordFile"), ({ $0.mqttName = "n" }, "mqttName"),
+        ({ $0.mqttCertificate = "/c" }, "mqttCertificate"), ({ $0.mqttKey = "/k" }, "mqttKey"),
+        ({ $0.mqttUser = "u" }, "mqttUser"),
+    ]
+
+    @Test(arguments: orphans)
     func `Settings of a broker need its address`(
         change: @Sendable (inout DataSamplerConfiguration) -> Void, name: String
     ) {

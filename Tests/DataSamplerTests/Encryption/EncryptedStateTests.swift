@@ -31,7 +31,7 @@ import WireModel
 
     /// The state files that hold one of the texts.
     private func findings(_ directory: String, _ texts: [String]) throws -> [String] {
-        try StateSeal.names.filter { name in
+        StateSeal.names.filter { name in
             guard let bytes = FileManager.default.contents(atPath: "\(directory)/\(name)") else { return false }
             return texts.contains { bytes.range(of: Data($0.utf8)) != nil }
         }

@@ -186,8 +186,8 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: directory.file(IdentityFile.name)))
     }
 
-    private func failure(_ body: () throws(DataSamplerError) -> Void) -> DataSamplerError.Code? {
-        do throws(DataSamplerError) { try body() } catch { return error.code }
+    private func failure(_ body: () throws -> Void) -> DataSamplerError.Code? {
+        do { try body() } catch { return (error as? DataSamplerError)?.code }
         return nil
     }
 }

@@ -26,7 +26,7 @@ import WireModel
 
     private func blocks(_ index: SegmentIndex) throws -> [[UInt8]?] {
         let reader = try SegmentReader.open(name, in: directory, inflater: try BlockInflater())
-        return try index.blocks.map { block in
+        return index.blocks.map { block in
             do { return Array(try reader.text(of: block)) } catch {
                 #expect((error as? LogStoreError)?.code == .damaged)
                 return nil

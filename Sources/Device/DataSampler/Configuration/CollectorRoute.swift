@@ -131,7 +131,7 @@ extension DataSamplerConfiguration {
         }
     }
 
-    private var connectionSettings: ConnectionSettings {
+    package var connectionSettings: ConnectionSettings {
         get throws(DataSamplerError) {
             let authorities = try givenAuthorities
             do throws(ConnectionSettingsError) {
