@@ -309,7 +309,7 @@ import WireModel
         let error = #expect(throws: CommandError.self) {
             try AgentSettings(SettingLayers(flags: [:], environment: [:]), needsCollector: true)
         }
-        for place in ["--data", "WS1_DATA", "data in the configuration file"] {
+        for place in ["--collector", "WS1_COLLECTOR", "collector in the configuration file"] {
             #expect(error?.message.contains(place) == true)
         }
     }

@@ -172,7 +172,8 @@ import Testing
                 "kind": "wipe", "state": "done", "issuedAt": "2026-01-02T03:00:00.000000Z",
                 "wipeCertificate": [
                     "isVerified": .boolean(isVerified), "finding": "it is wrong", "method": "no keys",
-                    "endedAt": "2026-01-02T03:04:05.000000Z", "file": "the file",
+                    "receivedAt": "2026-01-02T03:05:00.000000Z", "endedAt": "2026-01-02T03:04:05.000000Z",
+                    "file": "the file",
                 ],
             ]
             let harness = try harness(

@@ -26,6 +26,8 @@ import WireModel
         var power = WirePower()
         power.batteryLevel = 5_000
         inputs.facts.power = power
+        inputs.encryption = WireEncryptionStatus()
+        inputs.encryption?.provider = "file"
         var cost = WireSelfCost()
         cost.uptimeMicroseconds = 1_000_000_000
         inputs.facts.cost = cost
@@ -95,6 +97,7 @@ import WireModel
             beacon.power.batteryLevel == 5_000 && beacon.network == .wifi && beacon.metered && !beacon.roaming
                 && beacon.hasRoaming)
         #expect(beacon.profileRevision == 4 && beacon.profileFindings == ["certificate-pins-refused"])
+        #expect(beacon.encryption.provider == "file" && !beacon.encryption.locked)
         #expect(beacon.consent == .granted && beacon.slowdown.factor == 200)
         #expect(beacon.hasTelemetryDisabled && !beacon.telemetryDisabled && beacon.modules == ["system"])
         #expect(beacon.uptimeSeconds == 11 && beacon.processStartTime == 4_000_000_000 && beacon.hasSelf_p)

@@ -21,7 +21,6 @@ struct CommandLineTests {
     private static let misused: [Case] = [
         Case(program: .agent, arguments: ["no-such-command"], names: "no-such-command"),
         Case(program: .agent, arguments: ["run", "--no-such-flag"], names: "no-such-flag"),
-        Case(program: .agent, arguments: ["run", "--collector", "http://127.0.0.1:1"], names: "--data"),
         Case(program: .agent, arguments: ["run", "--data", "/nonexistent/agent"], names: "--collector"),
         Case(
             program: .agent, arguments: ["run", "--data", "/nonexistent/agent", "--collector", "no url"],
@@ -53,7 +52,6 @@ struct CommandLineTests {
             program: .agent, arguments: ["event", "e", "1", "--type", "colour", "--data", "/nonexistent/agent"],
             names: "colour"),
         Case(program: .collector, arguments: ["no-such-command"], names: "no-such-command"),
-        Case(program: .collector, arguments: ["serve"], names: "--data"),
         Case(program: .collector, arguments: serve + ["--listen", "nowhere"], names: "nowhere"),
         Case(program: .collector, arguments: serve + ["--listen", "127.0.0.1:70000"], names: "70000"),
         Case(program: .collector, arguments: serve + ["--listen", "0.0.0.0:8420"], names: "TLS"),

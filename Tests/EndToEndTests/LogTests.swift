@@ -176,7 +176,6 @@ import Testing
         }
         #expect(try await log("loud", "text").ending == .exited(64))
         #expect(try await log("info", "").ending == .exited(64))
-        #expect(try await Program.agent.run(["log", "info", "text"]).ending == .exited(64))
         // The log's directory is none.
         #expect(FileManager.default.createFile(atPath: directory + "/logs", contents: nil))
         let unwritable = try await log("info", "text")

@@ -30,8 +30,8 @@ struct BrokerNewsTests {
         _ = try await broker.ask(device.request("GET", WireNames.commandsPath))
     }
 
-    /// Returns once earlier changes, such as enrollments, are told to nobody any more. So who connects then hears only of
-    /// later ones.
+    /// Returns once earlier changes, such as enrollments, are told to nobody any more. So who connects then hears only
+    /// of later ones.
     private static func settle(_ scene: IntakeScene, _ broker: InMemoryBroker) async throws {
         let last = try await scene.enrolled()
         let device = MessagingDevice(name: "last", bearer: last.credential)

@@ -110,7 +110,8 @@ import WireModel
     @Test func `Of many keys the newest are listed, and the others are counted`() throws {
         let certificate = Self.certificate(keys: 500)
         #expect(certificate.keys.count == WipeCertificate.maximumKeys && certificate.otherKeys == 436)
-        #expect(certificate.keys.last?.id == 4711 + 499)
+        let newest: UInt32 = 4711 + 499
+        #expect(certificate.keys.last?.id == newest)
         let text = try SignedWipeCertificate(certificate, signedWith: key).text
         #expect(text.utf8.count <= SignedWipeCertificate.maximumBytes)
     }

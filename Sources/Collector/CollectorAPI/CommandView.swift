@@ -43,6 +43,7 @@ package struct CommandView: Codable, Equatable, Sendable {
         detail = try container.decodeIfPresent(String.self, forKey: .detail)
         updatedAt = try container.decodeIfPresent(String.self, forKey: .updatedAt)
         deviceInformation = try? container.decodeIfPresent(JSONValue.self, forKey: .deviceInformation)
+        wipeCertificate = try container.decodeIfPresent(WipeCertificateView.self, forKey: .wipeCertificate)
         uploads = try container.decodeIfPresent([UploadView].self, forKey: .uploads)
     }
 }

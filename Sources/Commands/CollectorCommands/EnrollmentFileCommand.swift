@@ -35,9 +35,9 @@ struct EnrollmentFileCommand: AsyncParsableCommand {
             holds it, and devices trust it beside the authorities of their system. Without --ca the file has the root \
             of the chain in tls-certificate, if that holds it.
 
-            With --print-url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or better the \
-            environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the file. Quote \
-            it: it contains & and #.
+            With --print-url the command prints the same as one URL instead: `ws1agent run --enrollment URL`, or \
+            better the environment variable WS1_ENROLLMENT, which other users do not see. The URL is as secret as the \
+            file. Quote it: it contains & and #.
 
             Examples:
               ws1collector enrollment-file --config /etc/ws1collector.yaml --address https://collector.example:8420 \

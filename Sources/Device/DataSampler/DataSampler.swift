@@ -1,3 +1,4 @@
+import Encryption
 import LogStore
 import Logging
 import RecordQueue
@@ -55,7 +56,7 @@ public final class DataSampler: Service {
     private let traces: TraceSwitch
     private let state = Mutex(State.idle)
     /// A stop and opening anew, one at a time.
-    private let life = AsyncMutex()
+    let life = AsyncMutex()
     private let isStopWanted = Mutex(false)
     private let custom = Mutex<[String: any CustomSampleModule]>([:])
     private weak let delegate: (any DataSamplerDelegate)?
@@ -137,6 +138,8 @@ public final class DataSampler: Service {
         defer { if isAlone { life.leave() } }
         guard let running = stopping() else { return }
         let sent = await end(running, sending: true)
+        // A passcode serves until the stop.
+        running.core.keys.lock()
         state.withLock { $0 = .idle }
         environment.slot.release()
         logger.info("stopped", metadata: ["sent": "\(sent ? "all" : "not all; the rest waits on disk")"])

@@ -17,8 +17,9 @@ import WireModel
 ///
 /// **Durability.** When a call at level error returns, the kernel has that line and every line logged before: a crash
 /// of the process loses none of them. A less severe line waits in memory for at most `flushInterval`. Lines are not
-/// synced one by one: a power cut may lose what the kernel had not written yet. Sealed segments are synced. If lines are
-/// encrypted and the key is not at hand, all lines wait in memory until it is, and calls at level error do not wait.
+/// synced one by one: a power cut may lose what the kernel had not written yet. Sealed segments are synced. If lines
+/// are encrypted and the key is not at hand, all lines wait in memory until it is, and calls at level error do not
+/// wait.
 ///
 /// **Never in the way.** No call fails. Only calls at level error and `flush()` wait for the disk. Lines that cannot be
 /// written are dropped and counted in `status` by level and reason. A warning of category `log.store` reports them as

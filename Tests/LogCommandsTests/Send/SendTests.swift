@@ -43,7 +43,6 @@ import WireModel
         #expect(try await run().status == 75)
         let nowhere = try await ProgramRun.ws1log(["send", "--data", folder.path + "/none"])
         #expect(nowhere.status == 1 && nowhere.errors.contains("--data"))
-        #expect(try await ProgramRun.ws1log(["send"]).status == 64)
     }
 
     @Test func `What is asked for is what the filter says`() async throws {

@@ -43,7 +43,10 @@ struct ConfigurationFile: Equatable, Sendable {
                 mistakes.append(
                     CommandError(
                         .usage,
-                        "\(path): unknown setting `\(key.string ?? "?")`\(line). Known: \(known.joined(separator: ", "))."
+                        """
+                        \(path): unknown setting `\(key.string ?? "?")`\(line). Known: \
+                        \(known.joined(separator: ", ")).
+                        """
                     ))
                 continue
             }

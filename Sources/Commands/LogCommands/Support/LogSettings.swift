@@ -28,7 +28,8 @@ struct LogSettings: ProgramSettings {
             Where the device key of encrypted logs is, as the agent has it. It is needed only where no agent runs \
             (WS1_DEVICE_KEY)
             """,
-            value: "source", in: places, fallback: "device.key in the data directory, or the credential ws1-device-key"),
+            value: "source", in: places,
+            fallback: "device.key in the data directory, or the credential ws1-device-key"),
         Setting(
             "collector", \.collector, .text("http[s]://HOST[:PORT]"), "The collector that has the logs (WS1_COLLECTOR)",
             value: "url", in: places),

@@ -25,6 +25,7 @@ enum BeaconComposer {
         if let slowdown = inputs.slowdown { beacon.slowdown = slowdown }
         beacon.queue = inputs.queue.map(streams) ?? []
         beacon.modules = inputs.modules
+        if let encryption = inputs.encryption { beacon.encryption = encryption }
         return beacon
     }
 
@@ -44,7 +45,6 @@ enum BeaconComposer {
         beacon.profileFindings = inputs.profileFindings
         beacon.consent = inputs.consent
         beacon.telemetryDisabled = inputs.telemetryDisabled
-        if let encryption = inputs.encryption { beacon.encryption = encryption }
         beacon.doNotDisturb =
             switch inputs.doNotDisturb {
             case nil: .unknown

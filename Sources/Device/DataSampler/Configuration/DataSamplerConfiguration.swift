@@ -38,7 +38,7 @@ public struct DataSamplerConfiguration: Sendable {
     public var traceLevel: TraceLevel
 
     /// Directory of queue, identity, profile and lock. Made with mode 0700 if missing. One process at a time holds it.
-    public var directory: String
+    public var directory: String { didSet { keys = nil } }
     /// `http[s]://HOST[:PORT][/PREFIX]`; or `mqtts://BROKER[:PORT]/PREFIX` for a collector behind a message broker.
     /// `http` and `mqtt` to another machine require ``allowsPlaintext``.
     public var collectorURL: String
@@ -164,7 +164,7 @@ public struct DataSamplerConfiguration: Sendable {
     public var encryptsAtRest: Bool?
     /// Where the device key comes from, which protects the keys of the data directory and those for
     /// ``DataSampler/encrypt(_:)``. Only a start reads it. Default: a key file in the data directory.
-    public var deviceKey = DeviceKeySource.file(path: nil)
+    public var deviceKey = DeviceKeySource.file(path: nil) { didSet { keys = nil } }
     /// The keys of the data directory, for a log store that is opened before the data sampler. Both must use the same.
     /// `nil`: the data sampler makes them.
     package var keys: KeyRing?

@@ -1,6 +1,7 @@
 import Encryption
 import Logging
 import RecordQueue
+import Transmitter
 
 /// A sampler that started without its keys.
 extension DataSampler {
@@ -34,6 +35,14 @@ extension DataSampler {
     ///   can be given up only after a new passcode was entered. `wipePending`, `queue`, `storage`, `queueFull`,
     ///   `notRunning`.
     package func giveUpSealed() async throws(DataSamplerError) {
+        if try await giveUpWhatIsSealed() { await reopen(always: true) }
+    }
+
+    /// - Returns: whether everything must be opened anew.
+    private func giveUpWhatIsSealed() async throws(DataSamplerError) -> Bool {
+        // Whoever waits for the keys finds new ones in the middle of this.
+        guard await life.enter() else { throw DataSamplerError(.notRunning, "the call was cancelled") }
+        defer { life.leave() }
         let core = try running().core
         guard !core.gate.isWiping else {
             throw DataSamplerError(.wipePending, "a wipe is under way, which destroys the keys anyway: wait for it")
@@ -49,7 +58,6 @@ extension DataSampler {
         // Also after a kill between the two.
         let dropped: UInt64
         do throws(QueueError) { dropped = try await core.queue.giveUpSealed() } catch {
-            if obstacle != nil { await reopen(always: true) }
             guard error.code == .keyUnavailable else { throw DataSamplerError(error) }
             throw DataSamplerError(
                 .keyUnavailable,
@@ -59,11 +67,12 @@ extension DataSampler {
         if obstacle != nil {
             // The identity is gone, too: what waits is for whoever enrolls this device next.
             try await QueueTools(queue: core.queue).rebind(sending: true)
-            return await reopen(always: true)
+            return true
         }
         guard dropped > 0 else {
             throw DataSamplerError(
                 .invalidArgument, "the keys are at hand, so everything can be read: nothing is given up")
         }
+        return false
     }
 }

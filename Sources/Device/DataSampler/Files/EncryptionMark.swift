@@ -21,6 +21,9 @@ struct EncryptionMark: KeptState, Equatable {
         return !used.contains { Paths.exists("\(directory)/\($0)") }
     }
 
+    /// Whether a start has switched encryption on here.
+    static func isOn(in directory: String) -> Bool { ((try? file(in: directory).load()) ?? nil)?.isOn ?? false }
+
     /// Notes what holds from now on, if it is something else than before.
     static func keep(_ isOn: Bool, in directory: String) throws(DataSamplerError) {
         let file = file(in: directory)

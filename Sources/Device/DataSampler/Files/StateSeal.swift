@@ -203,7 +203,8 @@ final class StateSeal: Sendable {
     /// Writes the files plain that survive a wipe, before it destroys the keys. One whose key is not at hand is
     /// removed: it is lost with the keys.
     func openWhatSurvives() throws(DataSamplerError) {
-        for name in Self.surviving {
+        // One that cannot be read at all holds no wipe up.
+        for name in Self.surviving where file(name).isSealed {
             do throws(DataSamplerError) { try file(name).convertToPlain() } catch {
                 // A damaged one is dealt with when it is read.
                 if error.code == .storageDamaged { continue }

@@ -194,6 +194,9 @@ package struct OfflineLogs {
         var configuration = configuration
         configuration.keys = seal.keys
         var store = LogStore.Configuration(configuration, applicationName: "ws1agent", applicationVersion: "")
+        // A visitor makes no keys: where no agent has encrypted yet its lines are plain, and the next agent converts
+        // them.
+        store.isEncrypting = EncryptionMark.isOn(in: configuration.directory)
         if !application.isEmpty { store.applicationIdentifier = application }
         let isStopped = try Self.isStopped(configuration, seal) || Self.isDoNotDisturb(configuration, settings)
         store.level = LogLevels(

@@ -41,8 +41,8 @@ struct FrameReader {
     private var window: [UInt8] = []
     private var windowStart = 0
 
-    /// Ids of the keys of all runs in a file. Needs no key: a head that stands in an encrypted text by chance is one key
-    /// id too many.
+    /// Ids of the keys of all runs in a file. Needs no key: a head that stands in an encrypted text by chance is one
+    /// key id too many.
     static func keyIDs(in file: borrowing OpenFile<LogStoreError>, of name: SegmentName) throws(LogStoreError)
         -> Set<UInt32>
     {

@@ -57,8 +57,8 @@ package struct SegmentIndex: Equatable, Sendable {
     /// digest confirms a guess of a short text; they are empty until they are read from there.
     package var rawDigest: Data
     package var storedDigest: Data
-    /// The blocks in order. They cover the segment without a hole or an overlap. Offsets and bytes are those of the gzip
-    /// form, also if the file is encrypted.
+    /// The blocks in order. They cover the segment without a hole or an overlap. Offsets and bytes are those of the
+    /// gzip form, also if the file is encrypted.
     package var blocks: [Block]
     /// The head of the run in which the segment is encrypted; `nil`: it was plain when the index was written.
     package var run: Data?

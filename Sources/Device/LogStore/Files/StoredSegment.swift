@@ -29,8 +29,8 @@ final class StoredSegment {
         head = Self.head(try file.read(SealedLogRun.headBytes, at: 0), index)
     }
 
-    /// The index repeats the head, so a flipped bit in the file's own costs nothing. A head that differs in more is that
-    /// of another run: a crash may come between sealing a damaged segment again and replacing its index.
+    /// The index repeats the head, so a flipped bit in the file's own costs nothing. A head that differs in more is
+    /// that of another run: a crash may come between sealing a damaged segment again and replacing its index.
     private static func head(_ start: [UInt8], _ index: SegmentIndex?) -> Data? {
         guard !start.starts(with: [0x1F, 0x8B]) else { return nil }
         if let run = index?.run, !FrameReader.isFramed(start) || zip(run, start).count(where: { $0 != $1 }) <= 2 {

@@ -24,7 +24,8 @@ struct SegmentConverter {
 
     init(directory: StoreDirectory) { self.directory = directory }
 
-    /// Whether a segment may have the other form. Reads some bytes only, because a store may have thousands of segments.
+    /// Whether a segment may have the other form. Reads some bytes only, because a store may have thousands of
+    /// segments.
     func mayBeDue(_ name: SegmentName) throws(LogStoreError) -> Bool {
         if directory.isSealing {
             let index = try OpenFile<LogStoreError>(reading: directory.path(name, .index))

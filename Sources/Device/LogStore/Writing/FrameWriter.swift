@@ -3,8 +3,8 @@ import FoundationEssentials
 import TelemetryBasics
 import WireModel
 
-/// Encrypts the text of an active segment in frames. Each frame holds whole lines, so a frame that is torn is cut off as
-/// a torn line is.
+/// Encrypts the text of an active segment in frames. Each frame holds whole lines, so a frame that is torn is cut off
+/// as a torn line is.
 ///
 /// Not `Sendable`: guarded by whoever guards the segment.
 final class FrameWriter {

@@ -150,8 +150,8 @@ final class ActiveSegment {
 
     /// Continues a text that nobody holds. Call it under the store's `lock`.
     /// - Parameter key: encrypts what is written from now on, in a run of its own.
-    /// - Returns: the segment and the position of its last line. `nil` if the text is full, is held, has not the form of
-    ///   what would be written, or does not end in a well-formed line.
+    /// - Returns: the segment and the position of its last line. `nil` if the text is full, is held, has not the
+    ///   form of what would be written, or does not end in a well-formed line.
     static func resume(
         _ name: SegmentName, in directory: StoreDirectory, maximumBytes: Int, key: DataKey? = nil
     ) throws(LogStoreError) -> (segment: ActiveSegment, position: UInt64)? {
