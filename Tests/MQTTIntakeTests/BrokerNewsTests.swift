@@ -30,12 +30,26 @@ struct BrokerNewsTests {
         _ = try await broker.ask(device.request("GET", WireNames.commandsPath))
     }
 
+    /// Returns once earlier changes, such as enrollments, are told to nobody any more. So who connects then hears only
+    /// of later ones.
+    private static func settle(_ scene: IntakeScene, _ broker: InMemoryBroker) async throws {
+        let last = try await scene.enrolled()
+        let device = MessagingDevice(name: "last", bearer: last.credential)
+        try await connect(device, last.deviceID, "last", broker)
+        // A round has all that came before it, and tells each device once. At the second one the first is over.
+        for round in 1...2 {
+            try await issue(scene, to: last.deviceID)
+            try await broker.published.until { $0.count { $0.topic == device.news } >= round }
+        }
+    }
+
     @Test func `A command rings at its device, and at no other`() async throws {
         try await IntakeScene.play { scene, broker in
             let (one, two) = (try await scene.enrolled(), try await scene.enrolled())
             let (first, second) = (
                 MessagingDevice(name: "a", bearer: one.credential), MessagingDevice(name: "b", bearer: two.credential)
             )
+            try await Self.settle(scene, broker)
             try await Self.connect(first, one.deviceID, "1", broker)
             try await Self.connect(second, two.deviceID, "2", broker)
             try await Self.issue(scene, to: two.deviceID)
@@ -54,6 +68,7 @@ struct BrokerNewsTests {
         try await IntakeScene.play { scene, broker in
             let one = try await scene.enrolled()
             let device = MessagingDevice(name: "a", bearer: one.credential)
+            try await Self.settle(scene, broker)
             try await Self.connect(device, one.deviceID, "1", broker)
             try await scene.metadata.createOrganization("west")
             _ = try await scene.metadata.putProfile(
@@ -73,6 +88,7 @@ struct BrokerNewsTests {
         try await IntakeScene.play { scene, broker in
             let one = try await scene.enrolled()
             let device = MessagingDevice(name: "a", bearer: one.credential)
+            try await Self.settle(scene, broker)
             try await Self.connect(device, one.deviceID, "1", broker)
             broker.lose("it was restarted")
             try await broker.answerless(device.request("GET", WireNames.commandsPath), scene)
@@ -89,6 +105,7 @@ struct BrokerNewsTests {
         try await IntakeScene.play { scene, broker in
             let one = try await scene.enrolled()
             let device = MessagingDevice(name: "a", bearer: one.credential)
+            try await Self.settle(scene, broker)
             try await Self.connect(device, one.deviceID, "1", broker)
             broker.fail()
             try await Self.issue(scene, to: one.deviceID)

@@ -8,12 +8,20 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct GPSDSourceTests {
     private let time = ManualBootTime()
 
-    private func source(_ server: ScriptedGPSD, patience: UInt64 = 4_000_000) throws -> GPSDSource {
+    private func source(
+        _ server: ScriptedGPSD, patience: UInt64 = 4_000_000, repeatAfter: UInt64 = 1_000
+    ) throws -> GPSDSource {
         let time = time
-        return GPSDSource(try server.address, patience: patience, repeatAfter: 1_000) {
+        return GPSDSource(try server.address, patience: patience, repeatAfter: repeatAfter) {
             // The server lives as long as its client.
             withExtendedLifetime(server) { time.now }
         }
+    }
+
+    /// For a server that passes a second with each answer: after the third there is too little time for another, and
+    /// enough for an answer that is read late.
+    private func hasty(_ server: ScriptedGPSD) throws -> GPSDSource {
+        try source(server, patience: 3_150_000, repeatAfter: 100_000)
     }
 
     private static func report(second: Int, mode: Int = 3, latitude: Double = 52.5) -> String {
@@ -71,7 +79,7 @@ import Testing
             self.time.advance(seconds: 1)
             return .line(Self.report(second: 7))
         }
-        let lost = Self.loss(await (try source(server)).locate())
+        let lost = Self.loss(await (try hasty(server)).locate())
         #expect(lost?.reason == "the receiver's time has not advanced yet")
     }
 
@@ -86,7 +94,7 @@ import Testing
             self.time.advance(seconds: 1)
             return .line(#"{"class":"POLL","active":0,"tpv":[],"sky":[]}"#)
         }
-        let lost = Self.loss(await (try source(server)).locate())
+        let lost = Self.loss(await (try hasty(server)).locate())
         #expect(lost?.hasReceiver == false && lost?.reason.contains("has no receiver that sends") == true)
     }
 
