@@ -59,6 +59,8 @@ enum CostProbe {
         case .log:
             var configuration = LogStore.Configuration(directory: directory, applicationName: "cost-probe")
             configuration.ringBytes = 0
+            // The writer wakes by its buffer and not by the clock, so that a count repeats.
+            configuration.flushInterval = .seconds(60)
             let store = try LogStore(configuration)
             for _ in 1...times {
                 store.information(
