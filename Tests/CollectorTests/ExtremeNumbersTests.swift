@@ -16,7 +16,7 @@ import WireModel
 /// Devices that say numbers at the edges of what 64 bits and floating point hold, in every field of every kind of
 /// record, and a walk over everything that shows or sums them. A sum or a conversion that traps ends the run of all
 /// tests.
-@Suite("Extreme numbers", .timeLimit(.minutes(40))) struct ExtremeNumbersTests {
+@Suite("Extreme numbers", .timeLimit(.minutes(20))) struct ExtremeNumbersTests {
     /// Records of a kind from each device.
     private static let recordsPerKind = 12
     /// Addresses of one form that are read: a form is a path without its ids, and the names in its query.
