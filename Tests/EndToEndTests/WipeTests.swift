@@ -142,8 +142,16 @@ struct WipeTests {
             let data = deployment.agentData
             let refused = try await Program.agent.run(["unenroll", "--reason", "sold", "--yes", "--data", data])
             #expect(refused.ending == .exited(64) && refused.errors.contains("--wipe"), "\(refused)")
+            let asked = try await Program.agent.run(["unenroll", "--json", "--yes", "--data", data])
+            #expect(asked.ending == .exited(64) && asked.errors.contains("--wipe"), "\(asked)")
             let left = try await Program.agent.run(["unenroll", "--wipe", "--reason", "sold", "--yes", "--data", data])
             #expect(left.succeeded && left.output.contains("unenrolled"), "\(left)")
+            // What follows the two lines for people is the certificate.
+            let printed = left.output.split(separator: "\n", maxSplits: 2).last.map(String.init) ?? ""
+            let file = deployment.directory + "/printed.json"
+            try Data(printed.utf8).write(to: URL(filePath: file))
+            let checked = try await Program.collector.run(["verify-wipe", file, "--data", deployment.collectorData])
+            #expect(checked.succeeded && checked.output.contains("verified: device"), "\(checked)")
             let device = try await deployment.deviceID()
             try await deployment.until("the device has left", while: deployment.agent) {
                 let answer = try await deployment.request("/devices/\(device)")
