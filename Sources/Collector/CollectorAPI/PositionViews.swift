@@ -3,8 +3,8 @@
 package struct PositionView: Codable, Equatable, Sendable {
     /// `sample` or `beacon`: the record that says it.
     package var source = ""
-    /// `position`; `no-fix` if the receiver had none, or could not be asked any more; `withheld` if the device had a fix and left the position out;
-    /// `invalid` for coordinates that are nowhere on Earth.
+    /// `position`; `no-fix` if the receiver had none, or could not be asked any more; `withheld` if the device had a
+    /// fix and left the position out; `invalid` for coordinates that are nowhere on Earth.
     package var state = ""
     /// The device's wall clock. For the beacon that is kept with a device: when it came.
     package var time = ""

@@ -17,8 +17,8 @@ struct VerifyWipeCommand: AsyncParsableCommand {
             in the file alone. That verifies nothing, because anybody can sign with a key of their own: the content \
             is printed, and the exit code is 1.
 
-            Exits 0 only if the certificate is verified, and 1 otherwise. A certificate proves who signed what. It cannot prove that a \
-            flash chip has forgotten.
+            Exits 0 only if the certificate is verified, and 1 otherwise. A certificate proves who signed what. It \
+            cannot prove that a flash chip has forgotten.
 
             Examples:
               ws1collector verify-wipe wipe.json --data /var/lib/ws1collector
@@ -33,8 +33,8 @@ struct VerifyWipeCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print JSON: `certificate`, the public `key`, `confirmedBy` (`data` or `key`; absent if nobody did, and the exit code is 1 then) and \
-            `collector`, what the collector's copy adds.
+            Print JSON: `certificate`, the public `key`, `confirmedBy` (`data` or `key`; absent if nobody did, and the \
+            exit code is 1 then) and `collector`, what the collector's copy adds.
             """)
     var json = false
 
@@ -137,9 +137,9 @@ struct VerifyWipeCommand: AsyncParsableCommand {
         CommandError(
             .failed,
             """
-            \(file) is not verified: its signature is right, but nobody has confirmed that the public key in it is that \
-            of device \(certificate.device). Give --data DIR of collector \(certificate.collector), which knows the key, \
-            or --key with the public key that you noted when the device enrolled.
+            \(file) is not verified: its signature is right, but nobody has confirmed that the public key in it is \
+            that of device \(certificate.device). Give --data DIR of collector \(certificate.collector), which knows \
+            the key, or --key with the public key that you noted when the device enrolled.
             """)
     }
 

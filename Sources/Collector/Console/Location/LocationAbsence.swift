@@ -32,8 +32,8 @@ struct LocationAbsence {
         case "position":
             return hasFinding
                 ? [
-                    "Its newest beacon has the finding `module-not-sampled-gps`: the device has no source of a position "
-                        + "now. What follows is the last known position."
+                    "Its newest beacon has the finding `module-not-sampled-gps`: the device has no source of a "
+                        + "position now. What follows is the last known position."
                 ] : []
         case "no-fix":
             return ["The device had no fix at its newest report, so where it is now is not known."]
