@@ -415,7 +415,7 @@ let package = Package(
                 "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket",
                 "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
-        tests("CollectorClient", ["WireModel", "HTTPConnection", "HTTPTestKit"]),
+        tests("CollectorClient", ["TelemetryBasics", "WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(
             "LogCommands",
             [

@@ -45,7 +45,7 @@ extension CollectorClientError {
             return CollectorClientError(
                 .failed,
                 """
-                \(peer) speaks version \(version.fromPeer), this program \(WireNames.majorVersion): use a ws1log of \
+                \(peer) speaks version \(version.fromPeer), this program \(WireNames.majorVersion): use programs of \
                 the collector's version
                 """
             )
