@@ -20,7 +20,9 @@ package struct CtlCommand: AsyncParsableCommand {
             Exit codes: 0 done, 1 failed, 64 wrong usage, 75 try again later.
             """,
         version: "1.0.0",
-        subcommands: [ContextCommand.self, DeviceCommand.self])
+        subcommands: [
+            ContextCommand.self, DeviceCommand.self, EventCommand.self, MetricCommand.self, LogLineCommand.self,
+        ])
 
     package init() {}
 
