@@ -2,6 +2,7 @@ import CollectorClient
 import CommandKit
 import FoundationEssentials
 import JSON
+import TelemetryBasics
 import WireModel
 
 /// One difference between a document and the collector.
@@ -87,7 +88,8 @@ struct ApplyPlan {
     var devicesLine: String {
         let shown = devices.prefix(20).map { $0.name.isEmpty ? $0.id : $0.name }.joined(separator: ", ")
         let more = devices.count > 20 ? " and \(devices.count - 20) more; --json lists all" : ""
-        return "\(title) touches \(devices.count) devices" + (devices.isEmpty ? "" : ": \(shown)\(more)")
+        let count = CountText.of(devices.count, "device")
+        return "\(title) touches \(count)" + (devices.isEmpty ? "" : ": \(shown)\(more)")
     }
 }
 
@@ -174,7 +176,13 @@ struct ApplyPlanner {
     }
 
     private mutating func assignments(_ document: ApplyDocument, _ organization: String) async throws -> ApplyPlan {
-        let stored = try await session.json(CollectorCall(.get, "assignments", organization))
+        let stored: JSONValue
+        do {
+            stored = try await session.json(CollectorCall(.get, "assignments", organization))
+        } catch let error as CollectorClientError where error.problemCode == "not-found" {
+            // The organization has never assigned anything.
+            stored = [:]
+        }
         let known = try await reachable(organization)
         var wanted = document.content
         if case .object(var members) = wanted {
@@ -201,11 +209,11 @@ struct ApplyPlanner {
             for list in [groupsNow[name], groups[name]] { ids.formUnion((list?.list ?? []).compactMap(\.string)) }
         }
         plan.devices = try await touched(organization) { scopes.contains(nil) || ids.contains($0.id) }
+        let list = wanted
         plan.carryOut = { session in
-            _ = try await session.send(
-                CollectorCall(
-                    .put, "assignments", organization,
-                    headers: [("If-Match", "\"\(stored["revision"]?.cell ?? "")\"")]), wanted)
+            var call = CollectorCall(.put, "assignments", organization)
+            if let revision = stored["revision"] { call.headers.append(("If-Match", "\"\(revision.cell)\"")) }
+            _ = try await session.send(call, list)
         }
         return plan
     }
