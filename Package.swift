@@ -390,7 +390,7 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "RecordStore",
                 "Gzip", logging,
             ]),
-        tests("HTTPConnection", ["TestKit"]),
+        tests("HTTPConnection", ["TestKit", "WireModel"]),
         tests(
             "HTTPTransport",
             ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
