@@ -8,6 +8,7 @@ import HTTPConnection
 import Logging
 import MQTTClient
 import NIOCore
+import NIOHTTP1
 import NIOSSL
 import RecordStore
 import Registry
