@@ -30,7 +30,7 @@ import Testing
         let error = #expect(throws: CommandError.self) { try ContextFile(text: text, path: "f") }
         let message = error?.message ?? ""
         #expect(error?.code == .usage)
-        for part in ["`currant` in line 1", "`colector`", "line 4", "`allow-plaintext`", "line 5"] {
+        for part in ["`currant`", "in line 1", "`colector`", "line 4", "`allow-plaintext`", "line 5"] {
             #expect(message.contains(part), "\(part): \(message)")
         }
     }
