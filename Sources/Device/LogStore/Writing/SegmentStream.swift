@@ -202,10 +202,7 @@ final class ActiveSegment {
         return fstat(file.descriptor, &status) == 0 && status.st_nlink > 0 && status.st_size == fileBytes
     }
 
-    var isRemoved: Bool {
-        var status = stat()
-        return fstat(file.descriptor, &status) == 0 && status.st_nlink == 0
-    }
+    var isRemoved: Bool { file.isRemoved }
 
     /// Hands whole lines to the kernel, as many as there is room for.
     /// - Returns: bytes of the lines in the file, and the failure if these are not all.

@@ -135,14 +135,13 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
     package mutating func lock() throws(Failure) -> Bool {
         isLocked = retryingOnInterrupt { flock(descriptor, LOCK_EX | LOCK_NB) } == 0
         guard isLocked || errno == EWOULDBLOCK else { throw failure("locking") }
-        guard isLocked else { return false }
-        return try !isRemoved()
+        return isLocked && !isRemoved
     }
 
-    private func isRemoved() throws(Failure) -> Bool {
+    /// Whether the file has no name any more.
+    package var isRemoved: Bool {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure("reading") }
-        return status.st_nlink == 0
+        return fstat(descriptor, &status) == 0 && status.st_nlink == 0
     }
 
     /// The error of the system call that has just failed.
