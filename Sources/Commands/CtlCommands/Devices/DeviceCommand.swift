@@ -157,12 +157,9 @@ struct DeviceDelete: AsyncParsableCommand {
             guard let word = proposal["confirm"]?.string else {
                 throw CommandError(.failed, "the collector names no `confirm` for device \(id): nothing was deleted")
             }
-            try confirmation.confirm(
-                """
-                Device \(proposal["name"]?.string ?? id) (\(id)) of \(proposal["organization"]?.string ?? "-") goes for \
-                good
-                """
-            )
+            let name = proposal["name"]?.string ?? id
+            let organization = proposal["organization"]?.string ?? "-"
+            try confirmation.confirm("Device \(name) (\(id)) of \(organization) goes for good")
             try output.print(
                 try await session.json(CollectorCall(.delete, "devices", id, query: [("confirm", word)])))
         }
