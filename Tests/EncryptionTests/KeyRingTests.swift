@@ -127,6 +127,17 @@ import Testing
         #expect(try deviceKey.load() != nil)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+    func `Root may use the key of the directory's owner, and of nobody else`() throws {
+        let key = try deviceKey.make()
+        #expect(chown(deviceKey.path, 65_534, 65_534) == 0)
+        #expect(code { () throws(EncryptionError) in _ = try deviceKey.load() } == .exposed)
+        #expect(chown(directory.path, 65_534, 65_534) == 0)
+        #expect(try deviceKey.load() == key)
+        #expect(chown(deviceKey.path, 65_533, 65_533) == 0)
+        #expect(code { () throws(EncryptionError) in _ = try deviceKey.load() } == .exposed)
+    }
+
     @Test func `A key file with a flipped bit or a cut is never taken for a key`() throws {
         let line =
             "ws1-device-key 1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f 199e185c5fcfcc22\n"

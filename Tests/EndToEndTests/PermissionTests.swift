@@ -54,6 +54,24 @@ struct PermissionTests {
         }
     }
 
+    @Test func `What root stores without an agent hinders the agent's user in nothing`() async throws {
+        let directory = try TemporaryDirectory()
+        #expect(chmod(directory.path, 0o711) == 0)
+        let data = directory.file("agent")
+        #expect(mkdir(data, 0o700) == 0 && chown(data, 65_534, 65_534) == 0)
+        let event = ["event", "test.permission", "1", "--type", "integer", "--data", data]
+        for user in [Self.user(), nil, Self.user(), nil] {
+            let outcome = try await Program.agent.run(event, under: user ?? [])
+            #expect(outcome.succeeded, "\(user == nil ? "root" : "the user"): \(outcome)")
+        }
+        let balance = try await Program.agent.run(["balance", "--data", data], under: Self.user())
+        #expect(balance.succeeded, "\(balance)")
+        for name in try FileManager.default.subpathsOfDirectory(atPath: data) {
+            let owner = try FileManager.default.attributesOfItem(atPath: "\(data)/\(name)")[.ownerAccountID] as? Int
+            #expect(owner == 65_534, "\(name) belongs to \(owner ?? -1)")
+        }
+    }
+
     @Test func `A collector's data is reported as closed and not as missing`() async throws {
         try await Deployment.run { deployment in
             #expect(chmod(deployment.directory, 0o711) == 0)

@@ -72,12 +72,19 @@ package struct KeyFileProvider: DeviceKeyProvider {
                     + "Run `chmod 600 \(path)`"
             } else if status.st_nlink != 1 {
                 "has \(status.st_nlink) names. Remove the others"
-            } else if status.st_uid != geteuid(), status.st_uid != 0 {
+            } else if !isOwnerTrusted(status.st_uid) {
                 "belongs to user \(AccessDenial.userName(status.st_uid)). Run `chown \(geteuid()) \(path)`"
             } else {
                 nil
             }
         if let finding { throw EncryptionError(.exposed, "the key file \(path) \(finding); nothing was changed.") }
+    }
+
+    /// Root may use what the owner of the directory keeps there, such as the key of a service with a user of its own.
+    private func isOwnerTrusted(_ owner: uid_t) -> Bool {
+        if owner == geteuid() || owner == 0 { return true }
+        var directory = stat()
+        return geteuid() == 0 && stat(Paths.parent(of: path) ?? ".", &directory) == 0 && directory.st_uid == owner
     }
 }
 

@@ -30,6 +30,19 @@ private typealias Disk = Files<FileError>
         #expect(!Paths.exists("\(directory.path)/other"))
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+    func `What root replaces stays its owner's`() throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/file"
+        try Disk.replace(path, with: ([1] as [UInt8]).span.bytes)
+        #expect(chown(path, 65_534, 65_534) == 0)
+        try Disk.replace(path, with: ([2] as [UInt8]).span.bytes)
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_uid == 65_534 && status.st_gid == 65_534)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try Disk.read(path, maximumBytes: 10) == [2])
+    }
+
     @Test func `A replacement that fails leaves the file as it was and nothing beside it`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/file"

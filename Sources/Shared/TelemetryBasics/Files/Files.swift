@@ -28,18 +28,26 @@ package enum Files<Failure: FileFailure> {
     }
 
     /// Replaces a file in one step, mode 0600: a new file is written beside it, synced and renamed, and the directory
-    /// is synced. One thread at a time replaces a file.
+    /// is synced. If root replaces it, the owner stays: a service goes on with what root changed for it. One thread at a
+    /// time replaces a file.
     /// - Parameter suffix: of the new file's name until it is whole; what an earlier attempt left there is removed.
     package static func replace(
         _ path: String, with bytes: RawSpan, through suffix: String = ".new", sync: Sync = .contentAndName
     ) throws(Failure) {
         let new = path + suffix
         try write(bytes, to: new, sync: sync)
+        keepOwner(of: path, for: new)
         do { try rename(new, to: path) } catch {
             unlink(new)
             throw error
         }
         if sync == .contentAndName { try syncDirectory(of: path) }
+    }
+
+    private static func keepOwner(of path: String, for new: String) {
+        var former = stat()
+        guard geteuid() == 0, lstat(path, &former) == 0, former.st_uid != 0 else { return }
+        _ = lchown(new, former.st_uid, former.st_gid)
     }
 
     /// Makes a file with this content, over what an earlier attempt left there. Nothing is left of one that fails.
