@@ -540,13 +540,14 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit", "MosquittoTestKit",
-                "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "BrowserTestKit",
+                "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "SQLite", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
                 nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1ctl", "ws1log",
                 "fleet-simulator",
             ],
             exclude: [
                 "Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c", "Support/interrupts.c",
+                "Support/kill-steps.c",
             ],
             swiftSettings: settings),
     ]

@@ -21,23 +21,6 @@ struct WipeTests {
         var content: Content
     }
 
-    /// Names of the files that contain a text, as it is or in base64.
-    private static func files(in directory: String, with text: String) throws -> [String] {
-        let forms =
-            [Data(text.utf8)]
-            + (0..<3).map { offset in
-                let bytes = Data(repeating: 0, count: offset) + Data(text.utf8)
-                return Data(
-                    bytes.base64EncodedString().prefix(bytes.count / 3 * 4).dropFirst(offset == 0 ? 0 : offset + 1).utf8
-                )
-            }
-        return try FileManager.default.subpathsOfDirectory(atPath: directory).filter { name in
-            // Neither a directory nor the control socket can be read.
-            guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)")) else { return false }
-            return forms.contains { bytes.range(of: $0) != nil }
-        }
-    }
-
     @Test func `An enterprise wipe ends, whatever kills the agent`() async throws {
         var dice = SeededGenerator.announced(for: "WipeTests")
         try await Deployment.run { deployment in
@@ -52,14 +35,14 @@ struct WipeTests {
             try deployment.startAgent(["--device-key", "none"])
             try await deployment.waitUntilAgentAnswers()
             try await deployment.until("the agent has the profile on disk", while: deployment.agent) {
-                try Self.files(in: deployment.agentData, with: payload) == ["profile.json"]
+                try PlainTexts.files(in: deployment.agentData, with: payload) == ["profile.json"]
             }
             let identity = try JSONDecoder().decode(
                 IdentityFile.self, from: try Data(contentsOf: URL(fileURLWithPath: deployment.agentData + "/identity"))
             ).content
             let line = try await Program.agent.run(["log", "error", logged, "--data", deployment.agentData])
             #expect(line.succeeded, "\(line)")
-            #expect(try Self.files(in: deployment.agentData, with: logged).isEmpty == false)
+            #expect(try PlainTexts.files(in: deployment.agentData, with: logged).isEmpty == false)
 
             let device = try await deployment.deviceID()
             let command = try await deployment.issue(
@@ -75,7 +58,7 @@ struct WipeTests {
                     .allSatisfy { !["wipe.json", "leaving.json", "profile.json"].contains($0) }
             }
             for text in [identity.credential, payload, scrubbed, logged] {
-                #expect(try Self.files(in: deployment.agentData, with: text) == [])
+                #expect(try PlainTexts.files(in: deployment.agentData, with: text) == [])
             }
             try await self.expectCertificate(of: command.id, device: device, deployment)
             // The enrollment token of before brings nothing back.

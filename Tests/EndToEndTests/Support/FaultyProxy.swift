@@ -36,6 +36,7 @@ final class FaultyProxy: Sendable {
     private struct State {
         var behaviour = Behaviour.forward
         var counters = Counters()
+        var authorization: String?
         var watchers: [AsyncStream<Void>.Continuation] = []
     }
 
@@ -88,6 +89,9 @@ final class FaultyProxy: Sendable {
     }
 
     var port: Int { server.withLock { $0?.localAddress?.port } ?? 0 }
+
+    /// What the newest request that was forwarded proved itself with.
+    var authorization: String? { state.withLock { $0.authorization } }
 
     var counters: Counters { state.withLock { $0.counters } }
 
@@ -197,6 +201,7 @@ final class FaultyProxy: Sendable {
         else { return nil }
         state.withLock {
             $0.counters.passed += 1
+            if let given = head.headers.first(name: "authorization") { $0.authorization = given }
             $0.counters.largestForwarded = max($0.counters.largestForwarded, body.readableBytes)
         }
         return Answer(status: response.status, headers: response.headers, body: content)
