@@ -14,7 +14,7 @@ import WireModel
     private func ledger(_ directory: borrowing TemporaryDirectory, isEnabled: Bool = true) -> AnalyticsLedger {
         AnalyticsLedger(
             directory: directory.path, clock: clock, isEnabled: isEnabled,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, damaged: { _ in })
     }
 
     private func take(_ ledger: AnalyticsLedger) -> WireAnalyticsSample? {

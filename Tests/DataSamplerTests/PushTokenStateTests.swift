@@ -180,11 +180,15 @@ import WireModel
 @Suite struct PushTokenStoreTests {
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
+    private func store(_ directory: String) -> PushTokenStore {
+        PushTokenStore(directory: directory, logger: logger, damaged: { _ in })
+    }
+
     @Test func `A change that is not acknowledged survives a restart`() throws {
         let directory = try TemporaryDirectory()
-        let first = PushTokenStore(directory: directory.path, logger: logger)
+        let first = self.store(directory.path)
         #expect(try first.set("token"))
-        let second = PushTokenStore(directory: directory.path, logger: logger)
+        let second = self.store(directory.path)
         #expect(second.pending?.token == .token("token"))
         #expect(try !second.set("token"))
         let mode =
@@ -193,12 +197,12 @@ import WireModel
         #expect(mode?.intValue == 0o600)
         try second.erase()
         #expect(second.pending == nil)
-        #expect(PushTokenStore(directory: directory.path, logger: logger).pending == nil)
+        #expect(store(directory.path).pending == nil)
     }
 
     @Test func `A token out of bounds is refused and changes nothing`() throws {
         let directory = try TemporaryDirectory()
-        let store = PushTokenStore(directory: directory.path, logger: logger)
+        let store = self.store(directory.path)
         for token in ["", String(repeating: "x", count: 4_097)] {
             let error = #expect(throws: DataSamplerError.self) { try store.set(token) }
             #expect(error?.code == .invalidConfiguration)
@@ -209,14 +213,14 @@ import WireModel
     @Test func `Truncated or damaged anywhere, the file is quarantined and the token said anew`() throws {
         let directory = try TemporaryDirectory()
         let url = URL(filePath: "\(directory.path)/push-token")
-        _ = try PushTokenStore(directory: directory.path, logger: logger).set("token")
+        _ = try store(directory.path).set("token")
         let whole = try Data(contentsOf: url)
         for place in 0..<whole.count {
             var flipped = whole
             flipped[place] ^= 4
             for bytes in [whole.prefix(place), flipped] {
                 try bytes.write(to: url)
-                let store = PushTokenStore(directory: directory.path, logger: logger)
+                let store = self.store(directory.path)
                 #expect(store.pending == nil || store.pending?.token == .token("token"))
                 #expect(try store.set("other"))
             }

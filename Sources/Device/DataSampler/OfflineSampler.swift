@@ -10,13 +10,17 @@ package struct OfflineSampler: Sendable {
 
     /// Does not wait for the lock: the process that holds it may be asked instead, so the caller tries both in turn.
     /// The configuration's collector may be unknown.
+    ///
+    /// - Parameter noticed: called with what a person should know, such as a damaged file that was set aside.
     package static func open(
-        _ configuration: DataSamplerConfiguration, logger: Logger
+        _ configuration: DataSamplerConfiguration, logger: Logger,
+        noticed: @escaping @Sendable (DataSamplerNotice) -> Void = { _ in }
     ) async throws(DataSamplerError) -> OfflineSampler {
         var environment = SamplerEnvironment()
         environment.lockWait = .zero
         let logger = configuration.traceLevel.applied(to: logger)
-        let core = try await SamplerCore.open(configuration, environment: environment, logger: logger)
+        let core = try await SamplerCore.open(
+            configuration, environment: environment, notices: NoticeBoard(heard: noticed), logger: logger)
         core.honourWhatIsUnderWay()
         return OfflineSampler(core: core)
     }

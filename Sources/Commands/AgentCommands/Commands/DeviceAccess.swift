@@ -102,7 +102,9 @@ struct DeviceAccess {
     private func withQueue(
         _ body: (OfflineSampler) async throws(DataSamplerError) -> WireControlAnswer
     ) async throws(DataSamplerError) -> WireControlAnswer {
-        let sampler = try await OfflineSampler.open(configuration, logger: Logger(label: "ws1agent"))
+        let sampler = try await OfflineSampler.open(configuration, logger: Logger(label: "ws1agent")) {
+            StandardError.line("ws1agent: \($0.message)")
+        }
         do {
             let answer = try await body(sampler)
             await sampler.close()

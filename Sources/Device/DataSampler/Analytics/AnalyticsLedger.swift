@@ -30,16 +30,20 @@ final class AnalyticsLedger: Sendable {
     private let run = SessionID.random()
     private let state: Mutex<State>
 
-    /// A file that is damaged or unreadable is logged and replaced: usage counts are no reason to refuse a start.
-    init(directory: String, seal: StateSeal? = nil, clock: any RecordClock, isEnabled: Bool, logger: Logger) {
+    /// A file that is damaged or unreadable is replaced: usage counts are no reason to refuse a start.
+    ///
+    /// - Parameter damaged: called for a damaged file, which is kept.
+    init(
+        directory: String, seal: StateSeal? = nil, clock: any RecordClock, isEnabled: Bool, logger: Logger,
+        damaged: (DataSamplerError) -> Void
+    ) {
         file = StateFile(directory: directory, name: Self.fileName, seal: seal)
         self.clock = clock
         self.logger = logger
-        func warn(_ error: DataSamplerError) {
+        var snapshot: UsageTally.Snapshot?
+        do throws(DataSamplerError) { snapshot = try file.loadOrKeepAsDamaged(damaged: damaged) } catch {
             logger.warning("the analytics ledger starts again", metadata: ["reason": "\(error.message)"])
         }
-        var snapshot: UsageTally.Snapshot?
-        do throws(DataSamplerError) { snapshot = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
         let written = snapshot ?? UsageTally.Snapshot()
         state = Mutex(State(tally: UsageTally(written), written: written, isEnabled: isEnabled))
     }

@@ -28,10 +28,12 @@ final class BeaconMaker: Sendable {
     ///   - detectors: search signs of compromise by the rules.
     init(
         configuration: DataSamplerConfiguration, seal: StateSeal? = nil, rules: DetectionRules,
-        geofences: GeofenceKeeper, clock: any RecordClock, logger: Logger,
+        geofences: GeofenceKeeper, clock: any RecordClock, notices: NoticeBoard, logger: Logger,
         detectors: @escaping @Sendable (DetectionRules) -> [any CompromiseDetector]
     ) {
-        pushTokens = PushTokenStore(directory: configuration.directory, seal: seal, logger: logger)
+        pushTokens = PushTokenStore(
+            directory: configuration.directory, seal: seal, logger: logger,
+            damaged: notices.postSetAside(PushTokenStore.fileName))
         compromise = CompromiseMonitor(rules: rules, clock: clock, logger: logger, detectors)
         self.geofences = geofences
         application = configuration.applicationIdentifier

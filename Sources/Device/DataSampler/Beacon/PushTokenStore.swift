@@ -18,14 +18,15 @@ final class PushTokenStore: Sendable {
 
     /// A damaged file is quarantined. The token is then unknown until the application sets it again, as it does at each
     /// start.
-    init(directory: String, seal: StateSeal? = nil, logger: Logger) {
+    ///
+    /// - Parameter damaged: called for such a file.
+    init(directory: String, seal: StateSeal? = nil, logger: Logger, damaged: (DataSamplerError) -> Void) {
         file = StateFile(directory: directory, name: Self.fileName, seal: seal)
         self.logger = logger
-        func warn(_ error: DataSamplerError) {
+        var stored: PushTokenState?
+        do throws(DataSamplerError) { stored = try file.loadOrKeepAsDamaged(damaged: damaged) } catch {
             logger.warning("push token unreadable until it is set again", metadata: ["reason": "\(error.message)"])
         }
-        var stored: PushTokenState?
-        do throws(DataSamplerError) { stored = try file.loadOrKeepAsDamaged(damaged: warn) } catch { warn(error) }
         state = Mutex(stored ?? PushTokenState())
     }
 
@@ -98,7 +99,7 @@ final class PushTokenStore: Sendable {
     }
 }
 
-/// The push token that the collector knows, and the one that must be reported to it. Pure. Pure.
+/// The push token that the collector knows, and the one that must be reported to it. Pure.
 ///
 /// A change is *pending* until the collector has stored a beacon that contains it. Until then every beacon contains it;
 /// afterwards none does, which means unchanged. `nil` is a change too: the collector forgets the token.

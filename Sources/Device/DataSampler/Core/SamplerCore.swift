@@ -200,12 +200,12 @@ final class SamplerCore: Sendable {
         self.geofences = geofences
         analytics = AnalyticsLedger(
             directory: configuration.directory, seal: seal, clock: environment.clock,
-            isEnabled: settings.analyticsEnabled,
-            logger: logger)
+            isEnabled: settings.analyticsEnabled, logger: logger,
+            damaged: notices.postSetAside(AnalyticsLedger.fileName))
         let (detectors, host) = (environment.detectors, environment.host)
         beacons = BeaconMaker(
             configuration: configuration, seal: seal, rules: settings.detection, geofences: geofences,
-            clock: environment.clock, logger: logger
+            clock: environment.clock, notices: notices, logger: logger
         ) { rules in detectors(configuration, rules, host) }
         let filter = PrivacyFilter(
             policy: settings.privacy, key: settings.privacyKey, positionGrid: settings.positionGrid)

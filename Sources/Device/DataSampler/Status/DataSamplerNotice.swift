@@ -145,9 +145,12 @@ final class NoticeBoard: Sendable {
     }
 
     private let state = Mutex(State())
+    private let heard: (@Sendable (DataSamplerNotice) -> Void)?
 
-    /// The notices that are posted from now on; the stream ends when nobody holds its iterator any more, or at
-    /// `finish`.
+    /// - Parameter heard: called with each notice before `post` returns, for a caller that cannot wait for a stream.
+    init(heard: (@Sendable (DataSamplerNotice) -> Void)? = nil) { self.heard = heard }
+
+    /// The notices that are posted from now on; the stream ends when nobody holds its iterator any more.
     func listen() -> AsyncStream<DataSamplerNotice> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: DataSamplerNotice.self, bufferingPolicy: .bufferingNewest(Self.bufferedNotices))
@@ -161,6 +164,7 @@ final class NoticeBoard: Sendable {
     }
 
     func post(_ notice: DataSamplerNotice) {
+        heard?(notice)
         let listeners = state.withLock { Array($0.listeners.values) }
         for listener in listeners { listener.yield(notice) }
     }
