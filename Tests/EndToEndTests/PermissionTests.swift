@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestKit
 import Testing
 
 /// What another user of the machine gets as an answer, and what a group may be allowed.
@@ -55,20 +56,26 @@ struct PermissionTests {
     }
 
     @Test func `What root stores without an agent hinders the agent's user in nothing`() async throws {
-        let directory = try TemporaryDirectory()
-        #expect(chmod(directory.path, 0o711) == 0)
-        let data = directory.file("agent")
-        #expect(mkdir(data, 0o700) == 0 && chown(data, 65_534, 65_534) == 0)
-        let event = ["event", "test.permission", "1", "--type", "integer", "--data", data]
-        for user in [Self.user(), nil, Self.user(), nil] {
-            let outcome = try await Program.agent.run(event, under: user ?? [])
-            #expect(outcome.succeeded, "\(user == nil ? "root" : "the user"): \(outcome)")
-        }
-        let balance = try await Program.agent.run(["balance", "--data", data], under: Self.user())
-        #expect(balance.succeeded, "\(balance)")
-        for name in try FileManager.default.subpathsOfDirectory(atPath: data) {
-            let owner = try FileManager.default.attributesOfItem(atPath: "\(data)/\(name)")[.ownerAccountID] as? Int
-            #expect(owner == 65_534, "\(name) belongs to \(owner ?? -1)")
+        try await Deployment.run { deployment in
+            #expect(chmod(deployment.directory, 0o711) == 0)
+            try await deployment.startCollector()
+            let data = deployment.agentData
+            #expect(mkdir(data, 0o700) == 0 && chown(data, 65_534, 65_534) == 0)
+            for (name, wrapper) in [("first", []), ("second", Self.user())] {
+                try deployment.startAgent(
+                    arguments: ["--collector", deployment.collectorURL], under: Self.user(),
+                    environment: ["WS1_ENROLLMENT_TOKEN": deployment.token("enrollment-token")])
+                try await deployment.waitUntilAgentAnswers()
+                try await deployment.stopAgent()
+                for command in [["event", "test.\(name)", "1", "--type", "integer"], ["beacon"]] {
+                    let outcome = try await Program.agent.run(command + ["--data", data], under: wrapper)
+                    #expect(outcome.succeeded, "\(command): \(outcome)")
+                }
+            }
+            for name in try FileManager.default.subpathsOfDirectory(atPath: data) {
+                let file = try FileManager.default.attributesOfItem(atPath: "\(data)/\(name)")
+                #expect(file[.ownerAccountID] as? Int == 65_534, "\(name)")
+            }
         }
     }
 

@@ -94,9 +94,11 @@ final class Deployment: Sendable {
     }
 
     /// Starts the agent with these arguments and its data directory.
-    func startAgent(arguments: [String], environment: [String: String] = [:]) throws {
+    func startAgent(
+        arguments: [String], under wrapper: [String] = [], environment: [String: String] = [:]
+    ) throws {
         let child = try start(
-            [Program.agent.path, "run", "--data", agentData] + arguments, environment: environment, log: "agent.log")
+            wrapper + [Program.agent.path, "run", "--data", agentData] + arguments, environment: environment, log: "agent.log")
         running.withLock { $0.agent = child }
     }
 

@@ -24,8 +24,15 @@ enum PlainTexts {
     private static func contains(_ content: Data, _ form: Data) -> Bool {
         content.withUnsafeBytes { content in
             form.withUnsafeBytes { form in
-                guard let start = content.baseAddress, let wanted = form.baseAddress else { return false }
-                return memmem(start, content.count, wanted, form.count) != nil
+                guard let wanted = form.baseAddress, var place = content.baseAddress else { return false }
+                let end = place + content.count
+                while end - place >= form.count,
+                    let found = memchr(place, Int32(form[0]), end - place - form.count + 1)
+                {
+                    if memcmp(found, wanted, form.count) == 0 { return true }
+                    place = UnsafeRawPointer(found) + 1
+                }
+                return false
             }
         }
     }
