@@ -4,13 +4,14 @@ import Testing
 
 /// kill -9 at steps of what changes a directory's encryption. The next start goes on; nothing is lost or doubled.
 ///
-/// With `WS1_KILL_STEPS=all` the agent dies at each step once, which takes about half an hour. Otherwise one of twelve
-/// is drawn.
+/// With `WS1_KILL_STEPS=all` the agent dies at each step once, which takes about half an hour. With another value one
+/// step of twelve is drawn. Without it only the first of the operations is played, in the same way.
 @Suite(.serialized, .timeLimit(.minutes(30)))
 struct EncryptionKillTests {
     /// More than any operation has.
     private static let mostSteps = 400
-    private static let isEveryStep = ProcessInfo.processInfo.environment["WS1_KILL_STEPS"] == "all"
+    private static let asked = ProcessInfo.processInfo.environment["WS1_KILL_STEPS"]
+    private static let isEveryStep = asked == "all"
     private static let longestStride = 24
 
     private static let plain = ["--device-key", "none"]
@@ -165,7 +166,8 @@ struct EncryptionKillTests {
         }
     }
 
-    @Test func `The conversion of waiting records may be killed anywhere`() async throws {
+    @Test(.enabled(if: EncryptionKillTests.asked != nil, "takes minutes: WS1_KILL_STEPS"))
+    func `The conversion of waiting records may be killed anywhere`() async throws {
         try await play { scene in
             try await scene.restart(Self.plain)
             let deployment = scene.deployment
@@ -224,7 +226,8 @@ struct EncryptionKillTests {
 
     // MARK: - Keys
 
-    @Test func `A new data key may be interrupted anywhere`() async throws {
+    @Test(.enabled(if: EncryptionKillTests.asked != nil, "takes minutes: WS1_KILL_STEPS"))
+    func `A new data key may be interrupted anywhere`() async throws {
         try await play { scene in
             try await scene.restart(Self.sealed)
             let keys = scene.deployment.agentData + "/keys"
@@ -250,7 +253,8 @@ struct EncryptionKillTests {
         }
     }
 
-    @Test func `A passcode may be set, given and left again with a kill anywhere`() async throws {
+    @Test(.enabled(if: EncryptionKillTests.asked != nil, "takes minutes: WS1_KILL_STEPS"))
+    func `A passcode may be set, given and left again with a kill anywhere`() async throws {
         try await play { scene in
             try await scene.restart(Self.sealed)
             let deployment = scene.deployment
@@ -293,7 +297,8 @@ struct EncryptionKillTests {
 
     // MARK: - Wipe
 
-    @Test func `A wipe may be killed anywhere, and goes on`() async throws {
+    @Test(.enabled(if: EncryptionKillTests.asked != nil, "takes minutes: WS1_KILL_STEPS"))
+    func `A wipe may be killed anywhere, and goes on`() async throws {
         try await play { scene in
             try await scene.restart(Self.sealed)
             let deployment = scene.deployment
