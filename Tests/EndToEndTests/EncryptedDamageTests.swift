@@ -48,9 +48,9 @@ struct EncryptedDamageTests {
                     said.contains("agent/\(name)"),
                     "\(name) is not named: \(Program.text(deployment.directory + "/agent.log"))")
             }
-            try Self.flip("\(deployment.agentData)/push-token", at: { $0.count / 2 })
+            try Self.flip("\(deployment.agentData)/profile.json", at: { $0.count / 2 })
             let offline = try await Program.agent.run(["status", "--data", deployment.agentData])
-            #expect(offline.succeeded && offline.errors.contains("agent/push-token"), "\(offline)")
+            #expect(offline.succeeded && offline.errors.contains("agent/profile.json"), "\(offline)")
             try deployment.startAgent()
             try await deployment.waitUntilAgentAnswers()
             #expect(try await deployment.deviceID() == device)
