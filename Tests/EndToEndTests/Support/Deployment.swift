@@ -98,7 +98,8 @@ final class Deployment: Sendable {
         arguments: [String], under wrapper: [String] = [], environment: [String: String] = [:]
     ) throws {
         let child = try start(
-            wrapper + [Program.agent.path, "run", "--data", agentData] + arguments, environment: environment, log: "agent.log")
+            wrapper + [Program.agent.path, "run", "--data", agentData] + arguments, environment: environment,
+            log: "agent.log")
         running.withLock { $0.agent = child }
     }
 
