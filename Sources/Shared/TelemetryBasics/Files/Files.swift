@@ -28,8 +28,8 @@ package enum Files<Failure: FileFailure> {
     }
 
     /// Replaces a file in one step, mode 0600: a new file is written beside it, synced and renamed, and the directory
-    /// is synced. If root replaces it, the owner stays: a service goes on with what root changed for it. One thread at a
-    /// time replaces a file.
+    /// is synced. If root replaces it, the owner stays: a service goes on with what root changed for it. One thread at
+    /// a time replaces a file.
     /// - Parameter suffix: of the new file's name until it is whole; what an earlier attempt left there is removed.
     package static func replace(
         _ path: String, with bytes: RawSpan, through suffix: String = ".new", sync: Sync = .contentAndName
