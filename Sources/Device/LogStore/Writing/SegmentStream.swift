@@ -207,6 +207,18 @@ final class ActiveSegment {
         return fstat(file.descriptor, &status) == 0 && status.st_nlink == 0
     }
 
+    /// Returns once the lines are on synced disk.
+    func sync() throws(LogStoreError) { try file.sync() }
+
+    /// Bytes of the file, of which nothing more is written before this is asked again.
+    var writtenFileBytes: Int { fileBytes }
+
+    /// Cuts off what was written behind a place. Nothing may be written afterwards, because numbers would come twice.
+    /// - Returns: `false` if the system refused, with `errno`.
+    func cut(toFileBytes bytes: Int) -> Bool {
+        retryingOnInterrupt { ftruncate(file.descriptor, off_t(bytes)) } == 0
+    }
+
     /// Hands whole lines to the kernel, as many as there is room for.
     /// - Returns: bytes of the lines in the file, and the failure if these are not all.
     func write(_ text: UnsafeRawBufferPointer, counts: LogLevelCounts) -> (bytes: Int, failure: LogStoreError?) {

@@ -92,13 +92,24 @@ struct StoreKeeper: Sendable {
     private func retain(_ segments: [RetentionPlan.Segment], _ state: inout StoreState) {
         let limits = RetentionPlan.Limits(
             bytes: maximumBytes, ringBytes: ringBytes, oldest: SystemClock.wallMicroseconds() - maximumAge)
-        let plan = RetentionPlan(segments, limits: limits) { name in
+        let plan = RetentionPlan(segments, limits: limits, ofIntake: intakeLimits()) { name in
             (try? SegmentIndex(name, in: directory))?.whole.times.upperBound
         }
         for victim in plan.victims {
             state.count(lines(of: victim.name), as: victim.reason)
             state.removing.append(victim.name)
         }
+    }
+
+    /// What each intake may keep. Everybody who removes segments keeps to it.
+    private func intakeLimits() -> [String: RetentionPlan.Limits] {
+        var limits: [String: RetentionPlan.Limits] = [:]
+        for file in (try? directory.names()) ?? [] where file.hasSuffix(PositionFile.suffix) {
+            guard let head = try? PositionFile.Head(reading: directory.path(file)) else { continue }
+            limits[head.application] = RetentionPlan.Limits(
+                bytes: head.maximumBytes, ringBytes: 0, oldest: SystemClock.wallMicroseconds() - head.maximumAge)
+        }
+        return limits
     }
 
     /// Bytes that each segment's files occupy on disk. Counted in file system blocks, because small segments take more
@@ -133,8 +144,9 @@ struct StoreKeeper: Sendable {
     private func lines(of name: SegmentName) -> LogLevelCounts {
         if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
         var tally = LineTally()
+        let fileEnd = (try? directory.committedBytes(of: name)) ?? nil
         if let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .text)),
-            var reader = try? TextBlockReader(file, of: name, keys: directory.keys)
+            var reader = try? TextBlockReader(file, of: name, keys: directory.keys, fileEnd: fileEnd)
         {
             while let text = try? reader.next() { tally.add(text: text) }
         } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()),
@@ -201,6 +213,7 @@ struct StoreKeeper: Sendable {
 
     private func seal(_ claim: borrowing Claim, atLowPriority: Bool) throws(LogStoreError) {
         let epoch = try directory.withState { $0.epoch }
+        try claim.cutUncommitted(in: directory)
         let work = { @Sendable [directory, name = claim.name] () throws(LogStoreError) in
             try SegmentSealer().seal(name, in: directory, epoch: epoch)
         }
@@ -249,6 +262,13 @@ struct StoreKeeper: Sendable {
             self.file = file
         }
 
+        /// Cuts off lines of an intake whose position was not committed. Their source still has them.
+        func cutUncommitted(in directory: StoreDirectory) throws(LogStoreError) {
+            guard let bytes = try directory.committedBytes(of: name), try file.byteCount() > bytes else { return }
+            let path = directory.path(name, .text)
+            guard retryingOnInterrupt({ truncate(path, off_t(bytes)) }) == 0 else { throw file.failure("cutting") }
+        }
+
         /// The level of an incomplete line; verbose if even the level is missing.
         func level(ofLast bytes: Int) -> LogLevel {
             guard bytes > LogLine.levelOffset, let size = try? file.byteCount(),
@@ -284,17 +304,42 @@ struct RetentionPlan: Equatable, Sendable {
 
     private(set) var victims: [Victim] = []
 
+    /// Segments that share a limit.
+    private enum Group: Hashable {
+        case own
+        case ring
+        case intake(String)
+
+        init(_ name: SegmentName) {
+            switch name.kind {
+            case .application, .crash: self = .own
+            case .ring: self = .ring
+            case .intake: self = .intake(name.application)
+            }
+        }
+    }
+
     /// - Parameters:
     ///   - segments: in any order.
-    ///   - lastTime: the time of a segment's last line; `nil` if unknown. Called only until the first segment that is
-    ///     young enough.
-    init(_ segments: [Segment], limits: Limits, lastTime: (SegmentName) -> Int64?) {
-        for (isRing, cap) in [(false, limits.bytes), (true, limits.ringBytes)] {
-            let ours = segments.filter { ($0.name.kind == .ring) == isRing }.sorted { $0.name < $1.name }
+    ///   - ofIntake: the limits of each intake, by its application. One that has none keeps to `limits`.
+    ///   - lastTime: the time of a segment's last line; `nil` if unknown. Called only until the first segment of a
+    ///     group that is young enough.
+    init(
+        _ segments: [Segment], limits: Limits, ofIntake: [String: Limits] = [:], lastTime: (SegmentName) -> Int64?
+    ) {
+        let groups = Dictionary(grouping: segments) { Group($0.name) }
+        for (group, ours) in groups.sorted(by: { $0.value[0].name < $1.value[0].name }) {
+            let (cap, oldest) =
+                switch group {
+                case .own: (limits.bytes, limits.oldest)
+                case .ring: (limits.ringBytes, limits.oldest)
+                case .intake(let application):
+                    (ofIntake[application]?.bytes ?? limits.bytes, ofIntake[application]?.oldest ?? limits.oldest)
+                }
             var total = ours.reduce(0) { $0 + $1.bytes }
             var mayBeOld = true
-            for segment in ours where segment.isClosed {
-                if mayBeOld, let last = lastTime(segment.name), last < limits.oldest {
+            for segment in ours.sorted(by: { $0.name < $1.name }) where segment.isClosed {
+                if mayBeOld, let last = lastTime(segment.name), last < oldest {
                     victims.append(Victim(name: segment.name, reason: .ageCap))
                 } else {
                     mayBeOld = false
