@@ -142,6 +142,8 @@ let package = Package(
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
             ]),
+        // What machines write into files, taken into the log store. Nothing starts it yet.
+        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore"]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
