@@ -375,6 +375,7 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
                 swiftProtobuf, crypto, logging,
             ]),
+        tests("Intake", ["TestKit", "WireModel", "LogStore"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
