@@ -83,6 +83,7 @@ let package = Package(
         .executable(name: "ws1agent", targets: ["ws1agent"]),
         .executable(name: "ws1log", targets: ["ws1log"]),
         .executable(name: "ws1collector", targets: ["ws1collector"]),
+        .executable(name: "ws1ctl", targets: ["ws1ctl"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0", traits: []),
@@ -195,6 +196,13 @@ let package = Package(
                 "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "WireModel", "Gzip",
                 "HTTPConnection", "CollectorAPI", "CollectorClient", crypto, argumentParser,
             ]),
+        target(
+            "CtlCommands", in: .commands,
+            [
+                "TelemetryBasics", "CommandKit", "WireModel", "HTTPConnection", "JSON", "CollectorClient",
+                argumentParser, yams,
+            ]),
+        program("ws1ctl", "CtlCommands"),
         program("ws1log", "LogCommands"),
         program("ws1agent", "AgentCommands"),
 
@@ -385,7 +393,7 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "StoreTestKit", "WireModel", "RecordQueue", "RecordStore",
                 "Gzip", logging,
             ]),
-        tests("HTTPConnection", ["TestKit"]),
+        tests("HTTPConnection", ["TestKit", "WireModel"]),
         tests(
             "HTTPTransport",
             ["TestKit", "WireModel", "Transmitter", "HTTPConnection", "HTTPTestKit", nioCore, nioPosix, nioSSL]),
@@ -418,7 +426,7 @@ let package = Package(
                 "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket",
                 "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
-        tests("CollectorClient", ["WireModel", "HTTPConnection", "HTTPTestKit"]),
+        tests("CollectorClient", ["TelemetryBasics", "WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(
             "LogCommands",
             [
@@ -426,6 +434,7 @@ let package = Package(
                 "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "CollectorAPI",
                 "CollectorClient", "WireModel", "Gzip", "ws1log", crypto, argumentParser, logging,
             ]),
+        tests("CtlCommands", ["CommandKit", "CollectorClient", "JSON", "WireModel", argumentParser]),
         tests("JSON", ["WireModel"]),
         tests("Console", ["TestKit", "TelemetryBasics", "WireModel", "CollectorAPI", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
@@ -536,7 +545,7 @@ let package = Package(
                 "CollectorAPI", "TestKit", "DeviceTestKit", "LogArchiveTestKit", "MosquittoTestKit",
                 "WireModel", "Gzip", "JSON", "Console", "RecordQueue", "BrowserTestKit",
                 "ClickHouseTestKit", "PostgresTestKit", "ClickHouse", "ObjectStorage", logging, asyncHTTPClient,
-                nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1log",
+                nioCore, nioPosix, nioHTTP1, "ws1agent", "ws1collector", "ws1ctl", "ws1log",
                 "fleet-simulator",
             ],
             exclude: [

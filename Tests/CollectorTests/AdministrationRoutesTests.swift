@@ -159,6 +159,38 @@ struct AdministrationRoutesTests {
         }
     }
 
+    @Test func `An enrollment URL may name the broker that the collector serves, and no other`() async throws {
+        let broker = EnrollmentBroker {
+            $0.hasSuffix("/ws1") ? nil : "has another prefix."
+        } authorities: {
+            [Self.root]
+        }
+        let harness = try MetadataHarness(ownPin: Self.own, backupPin: Self.backup, broker: broker)
+        try await harness.route { client in
+            func make(_ address: String) async throws -> TestResponse {
+                try await client.post(
+                    Self.tokens, bearer: try await harness.person(.administrator),
+                    json: #"{"kind": "enrollment", "address": "\#(address)"}"#)
+            }
+            let token = try await make("mqtts://broker.example/ws1").json
+            let file = try EnrollmentFile(url: try #require(token.text("enrollmentURL")))
+            #expect(file.collector == "mqtts://broker.example/ws1" && file.token == token.text("token"))
+            // The keys of the collector are not those of the broker.
+            #expect(file.certificatePins.isEmpty && file.certificateAuthorities == [Self.root])
+            let other = try await make("mqtts://broker.example/other")
+            #expect(other.status == .unprocessableContent)
+            #expect(try other.problem.detail?.contains("`address` has another prefix.") == true)
+        }
+        let without = try MetadataHarness()
+        try await without.route { client in
+            let refused = try await client.post(
+                Self.tokens, bearer: try await without.person(.administrator),
+                json: #"{"kind": "enrollment", "address": "mqtts://broker.example/ws1"}"#)
+            #expect(refused.status == .unprocessableContent)
+            #expect(try refused.problem.detail?.contains("set `mqtt-broker`") == true)
+        }
+    }
+
     @Test(arguments: [
         (#"{}"#, "kind"), (#"{"kind": "robot"}"#, "kind"), (#"{"kind": "person", "role": "viewer"}"#, "name"),
         (#"{"kind": "person", "name": "a"}"#, "role"), (#"{"kind": "person", "name": "a", "role": "god"}"#, "role"),

@@ -1,3 +1,4 @@
+import Collector
 import Foundation
 import MQTTClient
 import TestKit
@@ -23,6 +24,16 @@ struct BrokerSettingsTests {
         let settings = try settings(["mqtt-broker": "mqtts://broker.example/fleet/ws1", "mqtt-user": "collector"])
         #expect(settings.broker.address?.description == "mqtts://broker.example:8883/fleet/ws1")
         #expect(try self.settings([:]).broker == BrokerSettings())
+    }
+
+    @Test func `Enrollment URLs may name the broker by another name, and its topics only`() throws {
+        #expect(try settings([:]).broker.enrollment == nil)
+        let broker = try #require(try settings(["mqtt-broker": "mqtt://127.0.0.1/fleet"]).broker.enrollment)
+        #expect(broker.objection("mqtts://broker.example/fleet") == nil)
+        #expect(broker.objection("mqtts://broker.example/other")?.contains("this collector serves `fleet`") == true)
+        let secret = broker.objection("mqtts://u:hunter2@broker.example/fleet")
+        #expect(secret?.contains("user name or password") == true && secret?.contains("hunter2") == false)
+        #expect(broker.authorities().isEmpty)
     }
 
     @Test(arguments: [

@@ -99,6 +99,11 @@ struct PositionRoutesTests {
             #expect(track.objects("items").first?.text("state") == "no-fix" && track.text("next") == nil)
             let one = try await client.json(path + "&step=1h", bearer: "viewer-default")
             #expect(coordinates(one) == [5] && one.objects("items").first?.flag("gap") == true)
+            // The step leaves the reports without a fix out, and says when the first of them came.
+            #expect(one.objects("items").first?.text("lostAt") == "2025-06-15T15:05:00.000000Z")
+            #expect(
+                track.objects("items").map { $0.text("lostAt") }
+                    == [nil, "2025-06-15T15:05:00.000000Z", "2025-06-15T15:03:00.000000Z", nil])
         }
     }
 
@@ -138,11 +143,13 @@ struct PositionRoutesTests {
             _ = try await client.post(WireNames.batchesPath, bearer: device.credential, batch)
             let told = try #require(try await location())
             #expect(told.object("position")?.text("source") == "beacon" && told.number("ageSeconds") == 460)
-            await store([Self.sample(52.5, time: Self.start), Self.lost], of: device.id, in: harness)
+            #expect(told["lostSince"] == nil)
+            await store([Self.sample(52.5, time: Self.start), Self.lost, Self.lost], of: device.id, in: harness)
             let known = try #require(try await location())
             #expect(known.object("position")?["latitude"] as? Double == 52.5)
             #expect(known.object("newest")?.text("state") == "no-fix")
             #expect(known.number("ageSeconds") == 400)
+            #expect(known.text("lostSince") == "2025-06-15T15:01:00.000000Z", "the first of the two reports")
             // The list of devices reads no records.
             let list = try await client.json("/api/v1/devices", bearer: "viewer-default")
             #expect(list.objects("items").count == 1 && list.objects("items").first?["location"] == nil)

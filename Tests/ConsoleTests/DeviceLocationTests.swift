@@ -75,13 +75,23 @@ import Testing
     }
 
     @Test func `A lost fix is told beside the older position`() async throws {
-        let location: JSONValue = ["newest": Self.lost, "position": Self.position(3, 52.503), "ageSeconds": 7200]
+        let location: JSONValue = [
+            "newest": Self.lost, "position": Self.position(3, 52.503), "ageSeconds": 7200,
+            "lostSince": "2026-01-02T03:03:10.000000Z",
+        ]
         let html = try await page(try harness(location: location))
-        #expect(
-            html.contains("had no fix at the device&#39;s newest report")
-                || html.contains("had no fix at the device's newest report"))
+        #expect(html.contains("The device had no fix at its newest report"))
+        #expect(html.contains(#"<dt>Lost since</dt><dd><time datetime="2026-01-02T03:03:10.000000Z">"#))
         #expect(html.contains("2 h ago") || html.contains("120 min ago"))
         #expect(html.contains("52.503, 13.4"))
+    }
+
+    @Test func `A position of a device that has no source any more is called the last known one`() async throws {
+        let beacon: JSONValue = ["modules": ["gps"], "profileFindings": ["module-not-sampled-gps"]]
+        let html = try await page(try harness(location: Self.known, beacon: beacon))
+        #expect(html.contains("What follows is the last known position."))
+        let other = try await page(try harness(location: Self.known))
+        #expect(!other.contains("last known position") && !other.contains("Lost since"))
     }
 
     @Test(

@@ -182,7 +182,11 @@ import Testing
             for text in ["<dd>\(shown)", "<dd>no keys</dd>", ">the file</pre>", "2026-01-02T03:04:05"] {
                 #expect(html.contains(text), "\(text)")
             }
+            let overview = try await page(harness, "")
+            #expect(overview.contains(">verified</span>") == isVerified)
+            #expect(overview.contains(">not verified</span>: <span class=\"long\">it is wrong</span>") == !isVerified)
         }
+        #expect(!(try await page(try harness(Self.device()), "")).contains("It was wiped"))
     }
 
     @Test func `The records of a test device are asked for`() async throws {

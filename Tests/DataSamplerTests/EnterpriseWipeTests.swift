@@ -7,6 +7,7 @@ import Synchronization
 import TestKit
 import Testing
 import Transmitter
+import WipeCertificates
 import WireModel
 
 @testable import DataSampler
@@ -344,7 +345,9 @@ import WireModel
         logs.error(line)
         logs.flush()
         #expect(try findings(directory.path, [line]).isEmpty == false, "the search finds what is there")
-        _ = try await sampler.unenroll(withWipe: true, reason: "sold")
+        let certificate = try await sampler.unenrollCertified(reason: "sold").certificate
+        let signed = try SignedWipeCertificate(text: try #require(certificate.document, "\(certificate.remark ?? "")"))
+        #expect(signed.certificate.kind == .enterprise && signed.certificate.command == nil)
         try await waitUntilLeft(sampler, directory.path)
         #expect(core.queue.epoch != former)
         await sampler.stop()

@@ -45,7 +45,7 @@ import WireModel
     @Test func `What another implementation sealed is opened`() throws {
         #expect(try Envelope.open(Self.envelope, label: "identity", with: Self.key) == Data("the credential".utf8))
         let record = try SealedRecord.open(Self.record, at: Self.place, with: Self.key)
-        #expect(record.link == Data(UInt8(200)..<216) && record.bytes == Data("record".utf8))
+        #expect(record.link == ChainLink(UInt8(200)..<216) && record.bytes == Data("record".utf8))
         let reader = try SealedLogRun.Reader(head: Self.runHead, segment: 5, key: Self.key)
         #expect(try reader.open(Self.blocks[0], number: 0) == Data("first line\n".utf8))
         #expect(try reader.open(Self.blocks[1], number: 1, isLast: true) == Data("last line\n".utf8))
@@ -157,7 +157,7 @@ import WireModel
             }
             let place = SealedRecord.Place(
                 stream: .sample, number: random.next(), queueTime: Int64(size), size: plain.count)
-            let link = Data(UInt8(0)..<16)
+            let link = try #require(ChainLink(UInt8(0)..<16))
             let record = try SealedRecord.seal(link: link, bytes: plain, at: place, with: Self.key)
             #expect(record.count == plain.count + SealedRecord.overhead)
             let opened = try SealedRecord.open(record, at: place, with: Self.key)

@@ -101,7 +101,12 @@ struct WipeTests {
         let checked = try await Program.collector.run(["verify-wipe", file, "--data", deployment.collectorData])
         #expect(checked.succeeded && checked.output.contains("verified: device \(device)"), "\(checked)")
         let alone = try await Program.collector.run(["verify-wipe", file])
-        #expect(alone.succeeded && alone.output.contains("nobody has confirmed"), "\(alone)")
+        #expect(alone.ending == .exited(1) && alone.output.contains("public key: "), "\(alone)")
+        #expect(alone.errors.contains("is not verified: its signature is right, but nobody has"), "\(alone)")
+        #expect(alone.errors.contains("--data") && alone.errors.contains("--key"), "\(alone)")
+        let key = try #require(alone.output.split(separator: "\n").first { $0.hasPrefix("public key: ") }).dropFirst(12)
+        let confirmed = try await Program.collector.run(["verify-wipe", file, "--key", String(key)])
+        #expect(confirmed.succeeded && confirmed.output.contains("verified: whoever"), "\(confirmed)")
         let other = Data(count: 32).base64EncodedString()
         let refused = try await Program.collector.run(["verify-wipe", file, "--key", other])
         #expect(refused.ending == .exited(1) && refused.errors.contains("is not verified"), "\(refused)")
@@ -137,8 +142,16 @@ struct WipeTests {
             let data = deployment.agentData
             let refused = try await Program.agent.run(["unenroll", "--reason", "sold", "--yes", "--data", data])
             #expect(refused.ending == .exited(64) && refused.errors.contains("--wipe"), "\(refused)")
+            let asked = try await Program.agent.run(["unenroll", "--json", "--yes", "--data", data])
+            #expect(asked.ending == .exited(64) && asked.errors.contains("--wipe"), "\(asked)")
             let left = try await Program.agent.run(["unenroll", "--wipe", "--reason", "sold", "--yes", "--data", data])
             #expect(left.succeeded && left.output.contains("unenrolled"), "\(left)")
+            // What follows the two lines for people is the certificate.
+            let printed = left.output.split(separator: "\n", maxSplits: 2).last.map(String.init) ?? ""
+            let file = deployment.directory + "/printed.json"
+            try Data(printed.utf8).write(to: URL(filePath: file))
+            let checked = try await Program.collector.run(["verify-wipe", file, "--data", deployment.collectorData])
+            #expect(checked.succeeded && checked.output.contains("verified: device"), "\(checked)")
             let device = try await deployment.deviceID()
             try await deployment.until("the device has left", while: deployment.agent) {
                 let answer = try await deployment.request("/devices/\(device)")

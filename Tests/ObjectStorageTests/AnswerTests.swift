@@ -92,16 +92,6 @@ import WireModel
         #expect { try Self.page(contents, rest) } throws: { ($0 as? ObjectStorageError)?.code == .corrupt }
     }
 
-    @Test func `The time of a header is read`() {
-        #expect(ObjectPage.time(ofHeader: "Sat, 21 Nov 2026 00:01:00 GMT") == 1_795_219_260_000_000)
-        for text in [
-            "", "Sat, 21 Nov 2026", "Sat, 31 Feb 2026 00:00:00 GMT", "Sat, 21 Nov 2026 24:00:00 GMT",
-            "Sat, 21 Nov 20260001 00:00:00 GMT", "Sat, 21 Jan -9223372036854775808 00:00:00 GMT",
-        ] {
-            #expect(ObjectPage.time(ofHeader: text) == nil)
-        }
-    }
-
     // MARK: Failures
 
     private static func failure(_ status: Int, _ code: String? = nil, _ headers: [String: String] = [:])

@@ -47,37 +47,6 @@ import WireModel
         try stepped.close()
     }
 
-    /// The tables of version 1, as they were published.
-    private static let first = RegistrySchema(
-        tables: RegistrySchema.current.tables.replacing(#/,\s+wipe_key BLOB\)/#, with: ")")
-            .replacing(#/,\s+certificate BLOB\)/#, with: ")"), steps: [])
-
-    @Test func `a file of version 1 gets keys and certificates of wipes, and keeps every row`() throws {
-        #expect(Self.first.version == 1 && !Self.first.tables.contains("wipe_key"))
-        let before = try CollectorDatabase.open(files, schema: Self.first)
-        try before.run(
-            """
-            INSERT INTO device (id, organization, name, os_name, os_distribution, os_version, os_kernel, \
-            os_architecture, agent_version, application, machine_hash, credential_hash, created, enrolled, test, \
-            enrollment_id) VALUES (x'01', 'o', '', '', '', '', '', '', '', '', '', x'02', 1, 1, 0, x'03')
-            """)
-        try before.run(
-            """
-            INSERT INTO command (id, device, enrollment_id, bytes, created, expires, issuer, request_hash)
-            VALUES (x'04', x'01', x'03', x'', 1, 2, 'a', x'')
-            """)
-        try before.close()
-        let stepped = try CollectorDatabase.open(files)
-        #expect(try Int(stepped.userVersion) == RegistrySchema.current.version)
-        #expect(try stepped.hasRow("SELECT 1 FROM device WHERE id = x'01' AND wipe_key IS NULL"))
-        #expect(try stepped.hasRow("SELECT 1 FROM command WHERE id = x'04' AND certificate IS NULL"))
-        let new = try TemporaryDirectory()
-        let made = try CollectorDatabase.open(DataDirectory(path: new.path))
-        for table in ["device", "command"] { #expect(try columns(table, stepped) == columns(table, made)) }
-        try made.close()
-        try stepped.close()
-    }
-
     @Test func `a file of a newer version is refused by its name, whatever opens it`() throws {
         try CollectorDatabase.open(files, schema: Self.colored).close()
         let errors = [

@@ -14,6 +14,7 @@ let settings: [SwiftSetting] = [
 
 let swiftProtobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
@@ -50,17 +51,21 @@ let package = Package(
         target("DeviceTunables", []),
         target("CollectorTunables", []),
         target(
-            "LogStore", ["DeviceTunables", "TelemetryBasics", "WireModel", "Gzip", "CFileCopy", crypto, logging]),
+            "LogStore",
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging]),
+        target("Encryption", ["TelemetryBasics", "WireModel", crypto, cryptoExtras, logging]),
         target("SampleModules", ["TelemetryBasics", "WireModel", logging]),
         target(
-            "RecordQueue", ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", swiftProtobuf, logging]),
+            "RecordQueue",
+            ["DeviceTunables", "TelemetryBasics", "WireModel", "SQLite", "Encryption", swiftProtobuf, logging]),
         target("RecordStore", ["TelemetryBasics", "WireModel", crypto]),
+        target("WipeCertificates", ["TelemetryBasics", "WireModel", crypto]),
         target("CollectorAPI", ["WireModel", "JSON"]),
         target(
             "Registry",
             [
-                "CollectorTunables", "CollectorAPI", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", crypto,
-                logging,
+                "CollectorTunables", "CollectorAPI", "TelemetryBasics", "WireModel", "WipeCertificates", "SQLite",
+                "RecordStore", crypto, logging,
             ]),
         target(
             "SQLiteRecordStore",
@@ -90,7 +95,7 @@ let package = Package(
             dependencies: [
                 "CSQLite", "SQLite", "Gzip", "WireModel", "MetricCatalog", "RecordQueue", "SampleModules",
                 "RecordStore", "SQLiteRecordStore", "ClickHouse", "PostgreSQL", "ClusterStore",
-                "LogStore",
+                "LogStore", "Encryption",
                 argumentParser,
                 logging,
             ],

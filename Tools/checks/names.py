@@ -17,7 +17,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PROGRAMS = ("ws1agent", "ws1log", "ws1collector")
+PROGRAMS = ("ws1agent", "ws1log", "ws1ctl", "ws1collector")
 
 
 def flags(command, path):

@@ -3,8 +3,8 @@
 package struct PositionView: Codable, Equatable, Sendable {
     /// `sample` or `beacon`: the record that says it.
     package var source = ""
-    /// `position`; `no-fix` if the receiver had none; `withheld` if the device had a fix and left the position out;
-    /// `invalid` for coordinates that are nowhere on Earth.
+    /// `position`; `no-fix` if the receiver had none, or could not be asked any more; `withheld` if the device had a
+    /// fix and left the position out; `invalid` for coordinates that are nowhere on Earth.
     package var state = ""
     /// The device's wall clock. For the beacon that is kept with a device: when it came.
     package var time = ""
@@ -28,6 +28,9 @@ package struct PositionView: Codable, Equatable, Sendable {
     /// Whether the device reported between the position before it and this one, and had no position. Only in an answer
     /// with `step`.
     package var gap: Bool?
+    /// When a report after this position said that there was no position, if that was within its step. Only in an
+    /// answer with `step`, which leaves that report out.
+    package var lostAt: String?
     package var test: Bool?
 
     package init() {}
@@ -41,6 +44,9 @@ package struct DeviceLocationView: Codable, Equatable, Sendable {
     package var position: PositionView?
     /// Seconds from the fix to now; 0 for one from the future. Absent without a position.
     package var ageSeconds: Int64?
+    /// Since when the device has had no fix: the time of the first report after `position` that says so, among the
+    /// newest samples. Absent unless `newest` says so, too.
+    package var lostSince: String?
 
     package init() {}
 }

@@ -155,8 +155,7 @@ package final class ObjectStorage: Sendable {
         if let token { call.query.append(("continuation-token", token)) }
         call.maximumResponseBytes = XMLElement.Limits().bytes
         guard let response = try await requests.send(call) else { throw missingBucket }
-        let listed =
-            response.headers["date"].flatMap { ObjectPage.time(ofHeader: $0) } ?? SystemClock.wallMicroseconds()
+        let listed = response.date ?? SystemClock.wallMicroseconds()
         let page = try ObjectPage(Array(response.body), listed: listed) { address.key(of: $0) }
         guard page.next == nil || page.next != token else {
             throw ObjectStorageError(.corrupt, "the object storage's list of objects does not go on.")

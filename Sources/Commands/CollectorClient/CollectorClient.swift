@@ -63,12 +63,17 @@ package final class CollectorClient: Sendable {
         do { data = try JSONEncoder().encode(body) } catch {
             throw CollectorClientError(.failed, "the request cannot be written as JSON: \(error)", cause: error)
         }
+        return try decoded(try await repeating(path, data, key: key), path)
+    }
+
+    /// Posts JSON until the collector answers, as ``post(_:_:key:)`` does.
+    func repeating(_ path: String, _ data: Data, key: String) async throws(CollectorClientError) -> Data {
         let headers = [("Content-Type", WireNames.json), ("Idempotency-Key", key)]
         var patience = BusyPatience()
         var mayHaveArrived = false
         while true {
             do throws(CollectorClientError) {
-                return try decoded(try await send(.post, path, headers: headers, body: data), path)
+                return try await send(.post, path, headers: headers, body: data)
             } catch {
                 let code = (error.cause as? TransportError)?.code
                 let status = error.foreignStatus
@@ -94,7 +99,7 @@ package final class CollectorClient: Sendable {
         try decoded(try await send(.delete, path), path)
     }
 
-    private func send(
+    func send(
         _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
     ) async throws(CollectorClientError) -> Data {
         var patience = BusyPatience()

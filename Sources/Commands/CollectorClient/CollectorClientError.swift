@@ -11,16 +11,19 @@ package struct CollectorClientError: CodedError {
     let retryAfter: Duration?
     /// The HTTP status of an answer that did not come from a collector, but from a proxy or another server.
     let foreignStatus: Int?
+    /// The code of the collector's problem, such as `not-found`, where it refused what was asked.
+    package let problemCode: String?
 
     init(
         _ code: FailureCode, _ message: String, cause: (any Error)? = nil, retryAfter: Duration? = nil,
-        foreignStatus: Int? = nil
+        foreignStatus: Int? = nil, problemCode: String? = nil
     ) {
         self.code = code
         self.message = message
         self.cause = cause
         self.retryAfter = retryAfter
         self.foreignStatus = foreignStatus
+        self.problemCode = problemCode
     }
 }
 
@@ -45,7 +48,7 @@ extension CollectorClientError {
             return CollectorClientError(
                 .failed,
                 """
-                \(peer) speaks version \(version.fromPeer), this program \(WireNames.majorVersion): use a ws1log of \
+                \(peer) speaks version \(version.fromPeer), this program \(WireNames.majorVersion): use programs of \
                 the collector's version
                 """
             )
@@ -70,7 +73,7 @@ extension CollectorClientError {
             return CollectorClientError(
                 .tryAgain, "\(peer) cannot answer now: \(said). \(again(response))",
                 retryAfter: status == 429 || status == 503 ? wait(response) : nil)
-        default: return CollectorClientError(.failed, "\(peer) refused: \(said)")
+        default: return CollectorClientError(.failed, "\(peer) refused: \(said)", problemCode: problem?.code)
         }
     }
 

@@ -22,7 +22,7 @@ package struct CollectorCommand: AsyncParsableCommand {
             """,
         version: CollectorVersion.current,
         subcommands: [
-            ServeCommand.self, ValidateCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
+            ServeCommand.self, ValidateCommand.self, DoctorCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
             OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self, MoveCommand.self,
             VerifyCommand.self, VerifyWipeCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self,
             BackupCommand.self,

@@ -14,10 +14,11 @@ struct VerifyWipeCommand: AsyncParsableCommand {
             FILE is what the collector's API gives as `wipeCertificate.file`, what `ws1agent wipe --json` prints, or \
             the certificate alone. With --data the signature must be by the key that the device registered at this \
             collector when it enrolled; with --key, by that key. Without either, the signature is checked with the key \
-            in the file, and the output says that nobody has confirmed that key.
+            in the file alone. That verifies nothing, because anybody can sign with a key of their own: the content \
+            is printed, and the exit code is 1.
 
-            Exits 1 if the certificate is not verified. A certificate proves who signed what. It cannot prove that a \
-            flash chip has forgotten.
+            Exits 0 only if the certificate is verified, and 1 otherwise. A certificate proves who signed what. It \
+            cannot prove that a flash chip has forgotten.
 
             Examples:
               ws1collector verify-wipe wipe.json --data /var/lib/ws1collector
@@ -32,8 +33,8 @@ struct VerifyWipeCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print JSON: `certificate`, the public `key`, `confirmedBy` (`data` or `key`; absent if nobody did) and \
-            `collector`, what the collector's copy adds.
+            Print JSON: `certificate`, the public `key`, `confirmedBy` (`data` or `key`; absent if nobody did, and the \
+            exit code is 1 then) and `collector`, what the collector's copy adds.
             """)
     var json = false
 
@@ -60,13 +61,21 @@ struct VerifyWipeCommand: AsyncParsableCommand {
         }
         let confirmedBy = try await confirm(signed)
         if json {
-            return try Output.json(
+            try Output.json(
                 VerifiedWipeView(
                     certificate: signed.certificate, key: signed.key, confirmedBy: confirmedBy,
                     collector: held.collector))
+        } else {
+            for line in Self.lines(signed, held.collector) { try Output.line(line) }
         }
-        for line in Self.lines(signed, held.collector) { try Output.line(line) }
-        try Output.line(Self.conclusion(confirmedBy, signed.certificate))
+        switch confirmedBy {
+        case nil: throw unconfirmed(signed.certificate)
+        case "data" where !json:
+            try Output.line(
+                "verified: device \(signed.certificate.device) registered this key when it enrolled, and signed this")
+        case _ where !json: try Output.line("verified: whoever has the given key signed this")
+        default: break
+        }
     }
 
     private func read() throws -> WipeCertificateFile {
@@ -123,13 +132,15 @@ struct VerifyWipeCommand: AsyncParsableCommand {
 
     private func refusal(_ why: String) -> CommandError { CommandError(.failed, "\(file) is not verified: \(why).") }
 
-    private static func conclusion(_ confirmedBy: String?, _ certificate: WipeCertificate) -> String {
-        switch confirmedBy {
-        case "data": "verified: device \(certificate.device) registered this key when it enrolled, and signed this"
-        case nil:
-            "the signature is right, and nobody has confirmed that the key is the device's: give --data or --key"
-        default: "verified: whoever has the given key signed this"
-        }
+    /// The signature is right, and the key may be anybody's. A script must not take that for evidence.
+    private func unconfirmed(_ certificate: WipeCertificate) -> CommandError {
+        CommandError(
+            .failed,
+            """
+            \(file) is not verified: its signature is right, but nobody has confirmed that the public key in it is \
+            that of device \(certificate.device). Give --data DIR of collector \(certificate.collector), which knows \
+            the key, or --key with the public key that you noted when the device enrolled.
+            """)
     }
 
     private static func lines(_ signed: SignedWipeCertificate, _ collector: WipeCertificateFile.Collector?) -> [String]

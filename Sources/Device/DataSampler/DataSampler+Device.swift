@@ -130,6 +130,12 @@ extension DataSampler {
     package func wipeCertified(reason: String) async throws(DataSamplerError) -> WipeCertificateFile {
         let wipes = try running().parts.wipes
         try await wipes.wipe(command: nil, reason: reason)
+        return try await Self.certified(wipes)
+    }
+
+    /// Ends a wipe that was asked for here.
+    private static func certified(_ wipes: WipeKeeper) async throws(DataSamplerError) -> WipeCertificateFile {
+        // The end may erase the key that signs.
         let evidence = await wipes.evidence(of: nil)
         try await wipes.wasReported()
         return WipeCertificateFile(
@@ -172,22 +178,34 @@ extension DataSampler {
     /// - Throws: `notAllowed` if the device is not enrolled, `wipePending` without `withWipe` while a wipe is carried
     ///   out, `storage`, `queue`, `queueFull`, `notRunning`. After an error, what has begun continues by itself.
     public func unenroll(withWipe: Bool = false, reason: String = "") async throws(DataSamplerError) -> Bool {
+        if withWipe { return try await unenrollCertified(reason: reason).isComplete }
+        let parts = try enrolledParts()
+        // Its result could not be recorded any more, and it would never end.
+        guard await parts.wipes.pending == nil else {
+            throw DataSamplerError(.wipePending, "a wipe is being carried out: try again when it is done")
+        }
+        try await parts.leaving.begin()
+        return await parts.leaving.finish(within: .seconds(10))
+    }
+
+    /// As ``unenroll(withWipe:reason:)`` with a wipe.
+    ///
+    /// - Returns: also the signed certificate of the wipe, or why there is none. Nobody keeps it.
+    package func unenrollCertified(
+        reason: String
+    ) async throws(DataSamplerError) -> (isComplete: Bool, certificate: WipeCertificateFile) {
+        let (leaving, wipes) = try enrolledParts()
+        try await wipes.wipe(command: nil, reason: reason, endsEnrollment: true)
+        let certificate = try await Self.certified(wipes)
+        return (await leaving.finish(within: .seconds(10)), certificate)
+    }
+
+    private func enrolledParts() throws(DataSamplerError) -> (leaving: LeaveKeeper, wipes: WipeKeeper) {
         let running = try running()
         guard (try? running.core.identity.load()) != nil else {
             throw DataSamplerError(.notAllowed, "this device is not enrolled: there is nothing to end")
         }
-        let (leaving, wipes) = (running.parts.leaving, running.parts.wipes)
-        if withWipe {
-            try await wipes.wipe(command: nil, reason: reason, endsEnrollment: true)
-            try await wipes.wasReported()
-        } else {
-            // Its result could not be recorded any more, and it would never end.
-            guard await wipes.pending == nil else {
-                throw DataSamplerError(.wipePending, "a wipe is being carried out: try again when it is done")
-            }
-            try await leaving.begin()
-        }
-        return await leaving.finish(within: .seconds(10))
+        return (running.parts.leaving, running.parts.wipes)
     }
 }
 

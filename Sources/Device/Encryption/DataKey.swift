@@ -70,11 +70,13 @@ extension SymmetricKey {
     }
 }
 
-extension Data {
+extension RangeReplaceableCollection<UInt8> {
     mutating func append<Value: FixedWidthInteger>(bigEndian value: Value) {
         Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
     }
+}
 
+extension Data {
     /// The number in the bytes from an offset; the caller has counted them.
     func bigEndian<Value: FixedWidthInteger>(at offset: Int, as type: Value.Type) -> Value {
         withUnsafeBytes { Value(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: type)) }

@@ -61,7 +61,9 @@ package enum Envelope {
 /// AES-256-GCM as all sealed forms use it.
 enum GCM {
     /// - Returns: nonce (12, random), ciphertext, tag (16).
-    static func seal(_ plain: Data, authenticating data: Data, with key: SymmetricKey) throws(EncryptionError) -> Data {
+    static func seal(
+        _ plain: some DataProtocol, authenticating data: some DataProtocol, with key: SymmetricKey
+    ) throws(EncryptionError) -> Data {
         do {
             // With a nonce of 12 bytes there is always a combined form.
             if let sealed = try AES.GCM.seal(plain, using: key, authenticating: data).combined { return sealed }
@@ -73,7 +75,7 @@ enum GCM {
 
     /// - Throws: `altered`.
     static func open(
-        _ sealed: Data, authenticating data: Data, with key: SymmetricKey
+        _ sealed: Data, authenticating data: some DataProtocol, with key: SymmetricKey
     ) throws(EncryptionError) -> Data {
         do { return try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key, authenticating: data) } catch {
             throw altered(error)

@@ -37,7 +37,7 @@ package final class KeyRing: Sendable {
         var nextAttempt = Int64.min
 
         func active(_ purpose: KeyPurpose) -> KeysFile.Entry? {
-            content.keys.filter { $0.purpose == purpose.description && keys[$0.id] != nil }.max { $0.id < $1.id }
+            content.keys.lazy.filter { $0.purpose == purpose.description && keys[$0.id] != nil }.max { $0.id < $1.id }
         }
     }
 

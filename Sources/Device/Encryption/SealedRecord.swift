@@ -25,38 +25,46 @@ package enum SealedRecord {
     }
 
     private static let version: UInt8 = 1
+    private static let headBytes = 30
     /// How much longer a sealed body is than the record's bytes: nonce, link, tag.
     package static let overhead = 12 + ChainLink.byteCount + 16
 
-    /// - Parameters:
-    ///   - link: of the record, 16 bytes.
-    ///   - place: its size is that of `bytes`.
+    /// - Parameter place: its size is that of `bytes`.
     package static func seal(
-        link: Data, bytes: Data, at place: Place, with key: DataKey
+        link: ChainLink, bytes: Data, at place: Place, with key: DataKey
     ) throws(EncryptionError) -> Data {
-        guard link.count == ChainLink.byteCount, bytes.count == place.size else {
-            throw EncryptionError(
-                .invalid, "a link of \(link.count) bytes and a body of \(bytes.count) are not those of the row")
+        guard bytes.count == place.size else {
+            throw EncryptionError(.invalid, "a body of \(bytes.count) bytes is not that of the row")
         }
-        return try GCM.seal(link + bytes, authenticating: try head(place, key), with: key.secret)
+        // Arrays: this runs for each record, and appending little to `Data` costs as much as sealing it.
+        var plain: [UInt8] = []
+        plain.reserveCapacity(ChainLink.byteCount + bytes.count)
+        plain.append(bigEndian: link.high)
+        plain.append(bigEndian: link.low)
+        plain.append(contentsOf: bytes)
+        return try GCM.seal(plain, authenticating: try head(place, key), with: key.secret)
     }
 
     /// - Throws: `altered` unless all of it is what was sealed for this row.
     package static func open(
         _ sealed: Data, at place: Place, with key: DataKey
-    ) throws(EncryptionError) -> (link: Data, bytes: Data) {
+    ) throws(EncryptionError) -> (link: ChainLink, bytes: Data) {
         let plain = try GCM.open(sealed, authenticating: try head(place, key), with: key.secret)
         guard plain.count == ChainLink.byteCount + place.size else {
             throw EncryptionError(.altered, "the row says \(place.size) bytes, its body has another size")
         }
-        return (Data(plain.prefix(ChainLink.byteCount)), Data(plain.dropFirst(ChainLink.byteCount)))
+        let link = ChainLink(
+            high: plain.bigEndian(at: 0, as: UInt64.self), low: plain.bigEndian(at: 8, as: UInt64.self))
+        return (link, Data(plain.dropFirst(ChainLink.byteCount)))
     }
 
-    private static func head(_ place: Place, _ key: DataKey) throws(EncryptionError) -> Data {
+    private static func head(_ place: Place, _ key: DataKey) throws(EncryptionError) -> [UInt8] {
         guard let size = UInt32(exactly: place.size) else {
             throw EncryptionError(.invalid, "a record of \(place.size) bytes cannot be sealed")
         }
-        var head = Data("WS1R".utf8)
+        var head: [UInt8] = []
+        head.reserveCapacity(headBytes)
+        head.append(contentsOf: "WS1R".utf8)
         head.append(version)
         head.append(bigEndian: key.id)
         head.append(UInt8(place.stream.rawValue))

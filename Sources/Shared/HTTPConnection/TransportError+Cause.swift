@@ -95,12 +95,16 @@ extension TransportError {
         if let failure = error.connectionErrors.first {
             self.init(cause: failure.error, peer: peer)
         } else if let lookup = error.dnsAError ?? error.dnsAAAAError {
-            self.init(
-                .nameResolution,
-                "the name of \(peer) was not resolved: \(lookup); check its spelling and the DNS servers")
+            self = .notResolved(peer, "\(lookup)")
         } else {
             self.init(.nameResolution, "the name of \(peer) has no address")
         }
+    }
+
+    /// - Parameter why: the resolver's words.
+    static func notResolved(_ peer: String, _ why: String) -> TransportError {
+        TransportError(
+            .nameResolution, "the name of \(peer) was not resolved: \(why); check its spelling and the DNS servers")
     }
 
     private init(_ error: HTTPClientError, peer: String) {

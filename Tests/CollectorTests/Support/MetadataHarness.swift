@@ -41,7 +41,7 @@ struct MetadataHarness: Sendable {
     init(
         quotaBytes: Int = 200_000_000, in directory: String? = nil, now: Int64 = Harness.now,
         certificates: DeviceCertificates = .off,
-        ownPin: Data? = nil, backupPin: Data? = nil, ownRoot: Data? = nil,
+        ownPin: Data? = nil, backupPin: Data? = nil, ownRoot: Data? = nil, broker: EnrollmentBroker? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         clock = SteppedClock(now)
@@ -59,7 +59,7 @@ struct MetadataHarness: Sendable {
         server = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
             settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin },
-            backupPin: { backupPin }, ownRoot: { ownRoot }, logger: logger,
+            backupPin: { backupPin }, ownRoot: { ownRoot }, broker: broker, logger: logger,
             clock: { clock.now() })
     }
 

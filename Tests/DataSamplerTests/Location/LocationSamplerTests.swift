@@ -89,6 +89,30 @@ import WireModel
         await sampler.stop()
     }
 
+    @Test func `A source that ends is told by one sample without a position, and its return by the next one`()
+        async throws
+    {
+        let bench = SamplerBench(profile: Self.profile(.send))
+        let directory = try TemporaryDirectory()
+        let hasEnded = Watched(false)
+        let source = ScriptedLocationSource { _ in
+            hasEnded.value ? .lost(LocationLoss("the program ended it", hasReceiver: false)) : .fix(Self.fix)
+        }
+        let sampler = try bench.sampler(directory.path) { $0.locationSource = source }
+        try await SamplerBench.start(sampler)
+        try await bench.arrived { try await Self.samples(bench).last?.hasLocation == true }
+        hasEnded.change { $0 = true }
+        try await bench.arrived { try await Self.samples(bench).last?.fix == 1 }
+        let asked = source.locates.value
+        try await source.locates.until { $0 > asked + 2 }
+        #expect(try await sampler.status().modules.first { $0.name == "gps" }?.reason == "the program ended it")
+        hasEnded.change { $0 = false }
+        try await bench.arrived { try await Self.samples(bench).last?.hasLocation == true }
+        let lost = try await Self.samples(bench).filter { !$0.hasLocation }
+        #expect(lost.count == 1 && lost.first?.fix == 1 && lost.first?.hasSatellitesVisible == false)
+        await sampler.stop()
+    }
+
     @Test func `Without a receiver there is no sample, and a finding says what is missing`() async throws {
         let bench = SamplerBench(profile: Self.profile(.send))
         let directory = try TemporaryDirectory()

@@ -5,6 +5,7 @@ enum Program: String {
     case agent = "ws1agent"
     case collector = "ws1collector"
     case log = "ws1log"
+    case ctl = "ws1ctl"
     case simulator = "fleet-simulator"
 
     /// What a finished run said.

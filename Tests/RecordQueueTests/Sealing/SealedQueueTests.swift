@@ -172,6 +172,20 @@ struct SealedQueueTests {
         await queue.close()
     }
 
+    @Test func `A record that failed and was given back to its caller fails no later call`() async throws {
+        let first = try fixture.open("", QueueFixture.sealed(keys.ring()))
+        _ = try await first.enqueueDurably(fixture.record(.event))
+        await first.close()
+        let held = HeldKey(nil)
+        let queue = try fixture.open("", QueueFixture.sealed(keys.ring(held)))
+        await #expect(throws: QueueError.self) { try await queue.enqueueDurably(fixture.record(.event)) }
+        held.give(keys.deviceKey)
+        try await queue.flush()
+        #expect(try await queue.giveUpSealed() == 0)
+        #expect(try await part(queue)?.records.count == 1)
+        await queue.close()
+    }
+
     @Test func `Another device key is an error that somebody can mend, and changes nothing`() async throws {
         let first = try fixture.open("", QueueFixture.sealed(keys.ring()))
         _ = try await first.enqueueDurably(fixture.record(.event))

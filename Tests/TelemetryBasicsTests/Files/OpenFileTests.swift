@@ -59,6 +59,19 @@ import TestKit
         #expect(try other.lock())
     }
 
+    @Test func `The lock of a file that its holder removed is for nobody`() throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/file"
+        var late: OpenFile<FileError>
+        do {
+            var file = try OpenFile<FileError>(creating: path)
+            #expect(try file.lock())
+            late = try OpenFile<FileError>(path, O_RDWR)
+            #expect(unlink(path) == 0)
+        }
+        #expect(try !late.lock())
+    }
+
     @Test func `One holds a lock file until it is released`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/lock"

@@ -48,7 +48,7 @@ struct TokenRoutes: RouteGroup {
         _ = try QueryParameters(request, known: [])
         let person = context.person
         return try await reader.read(request, context, limit: .json(BodyReader.fewFieldsBytes)) { body in
-            let document = try TokenDocument(body, person: person, now: context.now)
+            let document = try TokenDocument(body, person: person, broker: trust.broker, now: context.now)
             let new = document.token
             let made: (row: TokenRow, secret: String)
             do throws(AdministrationError) {
@@ -119,8 +119,10 @@ struct TokenDocument {
 
     static let uses: ClosedRange<Int> = 1...1_000_000_000
 
-    /// - Parameter person: the requester. Their organization is the default.
-    init(_ body: Data, person: Person, now: Int64) throws(Problem) {
+    /// - Parameters:
+    ///   - person: the requester. Their organization is the default.
+    ///   - broker: the message broker that is served; `nil`: none.
+    init(_ body: Data, person: Person, broker: EnrollmentBroker?, now: Int64) throws(Problem) {
         var fields = try FieldReader(body: body)
         let kind = try fields.text("kind")
         let name = try fields.text("name") ?? ""
@@ -154,8 +156,8 @@ struct TokenDocument {
             guard uses == nil || !isUnlimited else {
                 throw .invalidField("unlimited", "excludes `maximumUses`.")
             }
-            if let address, !Self.isAddress(address) {
-                throw .invalidField("address", "is not http[s]://HOST[:PORT][/PREFIX].")
+            if let address, let objection = Self.objection(to: address, broker) {
+                throw .invalidField("address", objection)
             }
             guard pinned == nil || address != nil else {
                 throw .invalidField("pinned", "needs `address`: without it there is no enrollment URL.")
@@ -169,7 +171,19 @@ struct TokenDocument {
         }
     }
 
-    /// Whether devices accept the text as a collector's address.
+    /// Why devices cannot reach this collector with an address; `nil`: they can.
+    private static func objection(to address: String, _ broker: EnrollmentBroker?) -> String? {
+        guard ["mqtts", "mqtt"].contains(address.prefix { $0 != ":" }.lowercased()) else {
+            return isAddress(address) ? nil : "is not http[s]://HOST[:PORT][/PREFIX] or mqtts://BROKER[:PORT]/PREFIX."
+        }
+        guard address.utf8.count <= addressBytes else { return "has more than \(addressBytes) bytes." }
+        guard let broker else {
+            return "is that of a message broker, and this collector serves none: set `mqtt-broker`."
+        }
+        return broker.objection(address)
+    }
+
+    /// Whether devices accept the text as a collector's address over HTTP.
     private static func isAddress(_ text: String) -> Bool {
         guard text.utf8.count <= addressBytes,
             let parts = URLComponents(string: text, encodingInvalidCharacters: false),

@@ -100,19 +100,39 @@ struct EnrollmentTrust: Sendable {
     let backup: @Sendable () -> Data?
     /// The root of the served chain in DER; `nil` if the certificate's file does not hold it.
     let root: @Sendable () -> Data?
+    /// `nil`: this collector serves no message broker.
+    let broker: EnrollmentBroker?
 
     /// - Parameters:
     ///   - address: as devices reach the collector. Over plain HTTP no certificate is shown.
     ///   - wanted: `false` where a proxy shows devices a certificate of its own.
     func authorities(at address: String, wanted: Bool) -> [Data] {
-        guard wanted, address.lowercased().hasPrefix("https:") else { return [] }
-        return root().map { [$0] } ?? []
+        guard wanted else { return [] }
+        let scheme = address.prefix { $0 != ":" }.lowercased()
+        if scheme == "mqtts" { return broker?.authorities() ?? [] }
+        return scheme == "https" ? root().map { [$0] } ?? [] : []
     }
 
+    /// None for a broker, whose keys this collector does not know.
     /// - Parameters: as of ``authorities(at:wanted:)``.
     func pins(at address: String, wanted: Bool) -> [Data] {
         guard wanted, address.lowercased().hasPrefix("https:"), let own = own(), let backup = backup(), own != backup
         else { return [] }
         return [own, backup]
+    }
+}
+
+/// The message broker of this collector, as an enrollment URL can name it.
+package struct EnrollmentBroker: Sendable {
+    /// Says why an `mqtts://` or `mqtt://` address leads no device to this collector; `nil`: it may. Devices may know
+    /// the broker by another name than the collector does.
+    package let objection: @Sendable (String) -> String?
+    /// The authorities that the collector trusts for the broker, in DER; empty: those of the system.
+    package let authorities: @Sendable () -> [Data]
+
+    package init(
+        objection: @escaping @Sendable (String) -> String?, authorities: @escaping @Sendable () -> [Data]
+    ) {
+        (self.objection, self.authorities) = (objection, authorities)
     }
 }

@@ -69,6 +69,7 @@ package struct CollectorServer: Sendable {
 
     /// - Parameters:
     ///   - collectors: how many serve the same devices now, behind a balancer.
+    ///   - broker: the message broker that is served; `nil`: none.
     ///   - brokerConnection: a device's connection to the message broker; `nil` if none is known.
     package init(
         store: any RecordStore, metadata: MetadataService, archive: LogArchive, notices: NoticeService,
@@ -80,6 +81,7 @@ package struct CollectorServer: Sendable {
         ownRoot: @escaping @Sendable () -> Data? = { nil },
         serverCertificates: @escaping @Sendable () -> CertificatesView.Server? = { nil },
         retentionLimits: @escaping @Sendable () async -> RetentionLimits = { RetentionLimits() },
+        broker: EnrollmentBroker? = nil,
         brokerConnection: @escaping @Sendable (DeviceID) -> BrokerConnectionView? = { _ in nil },
         logger: Logger, clock: @escaping @Sendable () -> Int64
     ) {
@@ -110,7 +112,9 @@ package struct CollectorServer: Sendable {
             DeviceRoutes(shared: shared, brokerConnection: brokerConnection), DoNotDisturbRoutes(shared: shared),
             AssignmentRoutes(shared: shared),
             OrganizationRoutes(shared: shared),
-            TokenRoutes(shared: shared, trust: EnrollmentTrust(own: ownPin, backup: backupPin, root: ownRoot)),
+            TokenRoutes(
+                shared: shared,
+                trust: EnrollmentTrust(own: ownPin, backup: backupPin, root: ownRoot, broker: broker)),
             RetentionRoutes(shared: shared),
             CapacityRoutes(shared: shared, rate: telemetry.metrics.ingestRate, limits: retentionLimits),
             CertificateRoutes(

@@ -29,6 +29,7 @@ struct DeviceLocation {
         var values: [String: JSONValue] = [
             "absence": .array(absence.reasons.map { .text($0) }),
             "newest": location?.position.map { Self.facts($0, age: location?.ageSeconds) } ?? .null,
+            "lostSince": JSONValue(location?.lostSince),
             "geofences": Self.table(geofences, location?.position),
         ]
         // A device that never tells where it is has no track to be looked for.

@@ -16,6 +16,11 @@ struct LocationAbsence {
         device.beacon.map { $0["modules"].items.contains(.text("gps")) }
     }
 
+    /// Whether the device says that it has nothing to sample a position from.
+    private var hasFinding: Bool {
+        device.beacon?["profileFindings"].items.contains(.text("module-not-sampled-gps")) ?? false
+    }
+
     private var isChosen: Bool? {
         let modules = profile["sampling"]["modules"]
         return modules == .null ? nil : modules.items.contains(.text("gps"))
@@ -24,9 +29,14 @@ struct LocationAbsence {
     /// The reasons, as prose; empty if the newest report is a position.
     var reasons: [String] {
         switch newest?.state {
-        case "position": return []
+        case "position":
+            return hasFinding
+                ? [
+                    "Its newest beacon has the finding `module-not-sampled-gps`: the device has no source of a "
+                        + "position now. What follows is the last known position."
+                ] : []
         case "no-fix":
-            return ["The receiver had no fix at the device's newest report, so where it is now is not known."]
+            return ["The device had no fix at its newest report, so where it is now is not known."]
         case "invalid": return ["The device's newest report has coordinates that are nowhere on Earth."]
         case "withheld": return ["The device has a fix and keeps its position to itself.", dropped].compactMap { $0 }
         default: break

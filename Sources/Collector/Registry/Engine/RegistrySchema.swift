@@ -48,14 +48,8 @@ package struct RegistrySchema: Sendable {
             .replacing(" BLOB", with: " bytea")
     }
 
-    private static let presentSteps = [
-        Step(
-            "devices have a key for wipe certificates, and commands a certificate",
-            sql: """
-                ALTER TABLE device ADD COLUMN wipe_key BLOB;
-                ALTER TABLE command ADD COLUMN certificate BLOB;
-                """)
-    ]
+    /// Version 1 is the first that is published, so it has none.
+    private static let presentSteps: [Step] = []
 
     private static let presentTables = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB, number INTEGER) WITHOUT ROWID;
@@ -75,8 +69,7 @@ package struct RegistrySchema: Sendable {
             created INTEGER NOT NULL, enrolled INTEGER NOT NULL, revoked INTEGER, test INTEGER NOT NULL,
             enrollment_id BLOB NOT NULL, left_at INTEGER, predecessor BLOB, credential_generation INTEGER,
             enrollment_token TEXT, dnd_revision INTEGER NOT NULL DEFAULT 0, dnd_on INTEGER NOT NULL DEFAULT 0,
-            dnd_at INTEGER NOT NULL DEFAULT 0, dnd_person TEXT, dnd_request BLOB,
-            wipe_key BLOB);
+            dnd_at INTEGER NOT NULL DEFAULT 0, dnd_person TEXT, dnd_request BLOB, wipe_key BLOB);
         CREATE INDEX device_organization ON device (organization, id);
         CREATE INDEX device_machine ON device (organization, machine_hash);
         CREATE INDEX device_predecessor ON device (predecessor) WHERE predecessor IS NOT NULL;

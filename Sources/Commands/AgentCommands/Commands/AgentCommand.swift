@@ -24,7 +24,7 @@ package struct AgentCommand: AsyncParsableCommand {
             ConsentCommand.self,
             PasscodeCommand.self, GiveUpSealedCommand.self, ResetCredentialsCommand.self, UnenrollCommand.self,
             EndedCommand.self, WipeCommand.self,
-            DiagnoseCommand.self,
+            DiagnoseCommand.self, DoctorCommand.self,
             ValidateCommand.self,
         ])
 

@@ -12,7 +12,11 @@ struct DeviceAccess {
     let configuration: DataSamplerConfiguration
 
     init(_ options: DirectoryOptions) throws(CommandError) {
-        var settings = try AgentSettings(SettingLayers(flags: options.given), needsCollector: false)
+        self.init(try AgentSettings(SettingLayers(flags: options.given), needsCollector: false))
+    }
+
+    init(_ settings: AgentSettings) {
+        var settings = settings
         // A command reports a failure by message and exit code, so it needs no log lines.
         settings.configuration.traceLevel = .off
         configuration = settings.configuration

@@ -220,6 +220,9 @@ struct UnenrollCommand: AsyncParsableCommand {
             records and logs are erased first, and the credential stays until the collector has the last beacon, for \
             24 hours at most. Needs a running agent. After a crash, the agent's next start goes on. A new enrollment \
             token enrolls the device again.
+
+            --wipe prints the device's signed certificate of what was destroyed, or why there is none. Nobody else \
+            keeps it. `ws1collector verify-wipe FILE` checks it.
             """)
 
     @Flag(help: "First erase records, logs and profile.")
@@ -228,11 +231,19 @@ struct UnenrollCommand: AsyncParsableCommand {
     @Option(help: "The reason for the wipe, for the log.")
     var reason: String?
 
+    @Flag(
+        help: """
+            With --wipe: print JSON: `document`, the certificate, or `remark`, why there is none. Whether the \
+            collector is informed goes to standard error.
+            """)
+    var json = false
+
     @OptionGroup var confirmation: ConfirmationOptions
     @OptionGroup var options: DirectoryOptions
 
     func validate() throws {
         guard wipe || reason == nil else { throw ValidationError("--reason is of a wipe: give --wipe too") }
+        guard wipe || !json else { throw ValidationError("--json prints the certificate of a wipe: give --wipe too") }
     }
 
     func run() async throws {
@@ -249,8 +260,15 @@ struct UnenrollCommand: AsyncParsableCommand {
         }
         let answer = try await access.ask(request, within: 60)
         // The number is 1 if the collector has been informed.
-        try Output.line(
-            answer.number == 1 ? "unenrolled" : "unenrolled here; the collector is told as soon as it can be reached")
+        let outcome =
+            answer.number == 1 ? "unenrolled" : "unenrolled here; the collector is told as soon as it can be reached"
+        if json { StandardError.line(outcome) } else { try Output.line(outcome) }
+        guard wipe else { return }
+        let file = try WipeCertificateFile(answer)
+        guard !json else { return try Output.json(file) }
+        guard let document = file.document else { return try Output.line(file.remark ?? "no certificate") }
+        try Output.line("the certificate of the wipe, which nobody else keeps; `ws1collector verify-wipe` checks it:")
+        try Output.line(document)
     }
 }
 
@@ -283,11 +301,16 @@ struct WipeCommand: AsyncParsableCommand {
         request.wipe.reason = reason
         let answer = try await access.ask(request)
         guard json else { return try Output.line("wiped") }
-        // An agent of a former version answers without.
-        let file =
+        try Output.json(try WipeCertificateFile(answer))
+    }
+}
+
+extension WipeCertificateFile {
+    /// What an agent answers. One of a former version answers without.
+    fileprivate init(_ answer: WireControlAnswer) throws {
+        self =
             answer.json.isEmpty
             ? WipeCertificateFile(document: nil, remark: "no certificate: the running agent makes none")
             : try StatusCommand.decode(WipeCertificateFile.self, answer.json)
-        try Output.json(file)
     }
 }

@@ -41,7 +41,10 @@ struct AgentControl: Sendable {
             case .resetCredentials: try await sampler.resetCredentials()
             case .unenroll: return .numbered(try await sampler.unenroll() ? 1 : 0)
             case .unenrollWithWipe(let control):
-                return .numbered(try await sampler.unenroll(withWipe: true, reason: control.reason) ? 1 : 0)
+                let left = try await sampler.unenrollCertified(reason: control.reason)
+                var answer = try WireControlAnswer.json(left.certificate)
+                answer.number = left.isComplete ? 1 : 0
+                return answer
             case .doNotDisturb(let control): try await sampler.setDoNotDisturb(control.on)
             case .refresh: return try .json(try await refresh())
             case .fetchDoNotDisturb: return try .json(try await sampler.fetchDeviceDNDStatus())

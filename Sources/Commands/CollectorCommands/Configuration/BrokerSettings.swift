@@ -5,6 +5,7 @@ import MQTTClient
 import MQTTIntake
 import Registry
 import TelemetryBasics
+import WireModel
 
 /// The message broker behind which devices are, as the settings name it.
 struct BrokerSettings: Equatable, Sendable {
@@ -78,6 +79,26 @@ struct BrokerSettings: Equatable, Sendable {
                 --device-certificates required refuses every device behind a broker, because the broker ends TLS and \
                 shows no certificate. Give --device-certificates optional
                 """)
+        }
+    }
+
+    /// The broker for enrollment URLs; `nil` without one.
+    var enrollment: EnrollmentBroker? {
+        guard let own = address else { return nil }
+        let ca = ca
+        return EnrollmentBroker { text in
+            do throws(MQTTError) {
+                let given = try MQTTAddress(text, what: "address")
+                // The name may be another one outside; the topics are the same.
+                guard given.prefix == own.prefix else {
+                    return "has the prefix `\(given.prefix)`, and this collector serves `\(own.prefix)`."
+                }
+                return nil
+            } catch { return "is refused: \(error.message)." }
+        } authorities: {
+            // Read anew, as for a connection. More than fit into a URL are left to the devices' own setting `ca`.
+            let found = ca.flatMap { try? KeyPin.certificates(file: $0, flag: "--mqtt-ca") } ?? []
+            return found.count <= EnrollmentFile.maximumAuthorities ? found : []
         }
     }
 

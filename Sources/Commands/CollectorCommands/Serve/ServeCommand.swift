@@ -64,6 +64,7 @@ struct ServeCommand: ServiceCommand {
             backupPin: { try? KeyPin.of(file: KeyPin.backupKeyPath(in: settings.data), flag: "the backup key") },
             ownRoot: { tls?.root }, serverCertificates: { tls?.certificates },
             retentionLimits: { served.retention.limits },
+            broker: settings.broker.enrollment,
             brokerConnection: { brokerDevices?.connection(of: $0).map { BrokerConnectionView($0) } },
             logger: logger, clock: { SystemStoreClock().now() })
         let intake = try await settings.intake(collector, served, brokerDevices, telemetry, logger: logger)

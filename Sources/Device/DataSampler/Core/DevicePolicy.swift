@@ -286,10 +286,8 @@ struct DevicePolicy: Sendable {
     /// Who wants the location where nothing forbids to read it.
     private func location(_ settings: DeviceSettings) -> LocationDemand {
         var demand = LocationDemand()
-        if settings.modules.contains(.gps) { demand.needs.insert(.samples) }
-        if settings.sendsPosition, settings.beaconInterval != nil { demand.needs.insert(.beacons) }
-        if !settings.geofences.isEmpty {
-            demand.needs.insert(.geofences)
+        demand.needs = settings.locationNeeds
+        if demand.needs.contains(.geofences) {
             demand.watchInterval = Tunables.Location.geofenceInterval * slowdown
         }
         return demand
@@ -341,4 +339,15 @@ struct DevicePlan: Sendable {
     /// Down to which log lines are written.
     var logLevels: LogLevels
     var transmission: TransmitterSettings
+}
+
+extension DeviceSettings {
+    /// Who wants the location where nothing forbids to read it.
+    var locationNeeds: Set<LocationDemand.Need> {
+        var needs: Set<LocationDemand.Need> = []
+        if modules.contains(.gps) { needs.insert(.samples) }
+        if sendsPosition, beaconInterval != nil { needs.insert(.beacons) }
+        if !geofences.isEmpty { needs.insert(.geofences) }
+        return needs
+    }
 }

@@ -6,14 +6,18 @@ import WireModel
 extension SampleResult {
     /// The sample of module `gps` for an answer of the location's source. A receiver without a fix is a sample without
     /// a position: a lost fix is said, and never the old position again.
-    init(location observation: LocationObservation?) {
+    ///
+    /// A source that cannot be asked gives no sample, except for the first time after a fix. That one sample tells the
+    /// collector that the position before it is no longer true. The next fix is told by its own sample.
+    /// - Parameter afterFix: whether the newest sample has a fix.
+    init(location observation: LocationObservation?, afterFix: Bool) {
         var sample = WireGPSSample()
         switch observation {
         case nil:
             self = .none(reason: "the location may not be read now")
             return
         case .lost(let loss):
-            guard loss.hasReceiver else {
+            guard loss.hasReceiver || afterFix else {
                 self = .none(reason: loss.reason)
                 return
             }
@@ -69,9 +73,12 @@ extension DeviceLoop {
         guard !hasEnded, plan.intervals[.builtIn(.gps)] != nil else { return }
         measured(SampleModuleName.gps.rawValue, since: stamp)
         let former = reports[.builtIn(.gps)]?.reason
-        switch SampleResult(location: observation) {
-        // The time of the answer, which is that of the position.
-        case .sample(let sample): await keep(sample, of: .builtIn(.gps), at: core.clock.now())
+        switch SampleResult(location: observation, afterFix: hasToldFix) {
+        case .sample(let sample):
+            // The time of the answer, which is that of the position.
+            if await keep(sample, of: .builtIn(.gps), at: core.clock.now()) { hasToldFix = observation?.hasFix == true }
+            // The sample tells the loss; the module's state is that there is nothing to sample.
+            if case .lost(let loss)? = observation, !loss.hasReceiver { record(.builtIn(.gps), loss.reason) }
         case .none(let reason): record(.builtIn(.gps), reason)
         }
         // Whether there is a receiver is a finding, which beacons report.

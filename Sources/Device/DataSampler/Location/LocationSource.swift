@@ -28,6 +28,13 @@ extension LocationSource {
 public enum LocationObservation: Equatable, Sendable {
     case fix(LocationFix)
     case lost(LocationLoss)
+
+    var hasFix: Bool {
+        switch self {
+        case .fix: true
+        case .lost: false
+        }
+    }
 }
 
 /// Why there is no position.

@@ -34,6 +34,8 @@ actor DeviceLoop {
     let customEnd = AsyncEvent()
     /// The location was asked for, and has not been answered.
     var isLocating = false
+    /// The newest sample of module `gps` has a fix, so a later loss is still to be told.
+    var hasToldFix = false
 
     var beacons: BeaconScheduleStateMachine
     /// The last beacon was asked for.
@@ -145,16 +147,19 @@ actor DeviceLoop {
             module: module, .microseconds(Int64(clamping: now > begin.timeSinceBoot ? now - begin.timeSinceBoot : 0)))
     }
 
-    func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async {
+    /// - Returns: whether it was queued.
+    @discardableResult func keep(_ sample: Sample, of module: SampledModule, at stamp: RecordStamp) async -> Bool {
         do throws(DataSamplerError) {
             try await core.record(sample, at: stamp)
             transmitter.recorded(module: sample.module)
             reports[module, default: ModuleReport()].samples += 1
             reports[module]?.lastSample = stamp.wallTime
             reports[module]?.reason = nil
+            return true
         } catch {
             // It has been counted under its reason; the next sample is tried all the same.
             record(module, "not queued: \(error.message)")
+            return false
         }
     }
 

@@ -202,10 +202,7 @@ final class ActiveSegment {
         return fstat(file.descriptor, &status) == 0 && status.st_nlink > 0 && status.st_size == fileBytes
     }
 
-    var isRemoved: Bool {
-        var status = stat()
-        return fstat(file.descriptor, &status) == 0 && status.st_nlink == 0
-    }
+    var isRemoved: Bool { file.isRemoved }
 
     /// Returns once the lines are on synced disk.
     func sync() throws(LogStoreError) { try file.sync() }

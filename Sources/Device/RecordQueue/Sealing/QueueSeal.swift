@@ -54,8 +54,7 @@ final class QueueSeal {
     }
 
     private static func open(_ row: StoredRow, with key: DataKey) -> RowContent? {
-        guard let place = row.place, let (link, bytes) = try? SealedRecord.open(row.body, at: place, with: key),
-            let link = ChainLink(link)
+        guard let place = row.place, let (link, bytes) = try? SealedRecord.open(row.body, at: place, with: key)
         else { return nil }
         return RowContent(link: link, bytes: bytes)
     }
@@ -72,7 +71,7 @@ final class QueueSeal {
     /// The sealed body of a row.
     func seal(_ content: RowContent, at place: SealedRecord.Place, with key: DataKey) throws(QueueError) -> Data {
         do throws(EncryptionError) {
-            return try SealedRecord.seal(link: content.link.data, bytes: content.bytes, at: place, with: key)
+            return try SealedRecord.seal(link: content.link, bytes: content.bytes, at: place, with: key)
         } catch {
             throw QueueError(error)
         }
@@ -113,7 +112,7 @@ final class QueueSeal {
         guard let id = Self.keyID(ofLink: stored) else { return .damaged }
         let sealed = Data(stored.dropFirst(Self.idBytes))
         func opened(_ key: DataKey) -> ChainLink? {
-            (try? SealedRecord.open(sealed, at: Self.place(number, chain), with: key)).flatMap { ChainLink($0.link) }
+            (try? SealedRecord.open(sealed, at: Self.place(number, chain), with: key))?.link
         }
         do throws(QueueError) { return opened(try key(id)).map { StoredLink.link($0) } ?? .damaged } catch {
             // As for a row: a flipped bit of the id.

@@ -144,7 +144,8 @@ final class QueueWriter: @unchecked Sendable {
 
     func flush() async throws(QueueError) {
         try await run(committingFirst: true) { _ in }
-        if let failure = buffer.withLock({ $0.failure }) { throw failure }
+        // The failure of a record that was given back to its caller leaves nothing to commit.
+        if let failure = buffer.withLock({ $0.isEmpty ? nil : $0.failure }) { throw failure }
     }
 
     var buffered: (count: Int, failure: QueueError?) { buffer.withLock { ($0.count, $0.failure) } }

@@ -130,11 +130,18 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
     }
 
     /// Acquires the file's exclusive lock (flock(2)) without waiting. This value holds it until it goes.
-    /// - Returns: `false` where another holds it.
+    /// - Returns: `false` where another holds it, or where the file was removed since it was opened: whoever held the
+    ///   lock may have removed the file and then let go.
     package mutating func lock() throws(Failure) -> Bool {
         isLocked = retryingOnInterrupt { flock(descriptor, LOCK_EX | LOCK_NB) } == 0
         guard isLocked || errno == EWOULDBLOCK else { throw failure("locking") }
-        return isLocked
+        return isLocked && !isRemoved
+    }
+
+    /// Whether the file has no name any more.
+    package var isRemoved: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_nlink == 0
     }
 
     /// The error of the system call that has just failed.

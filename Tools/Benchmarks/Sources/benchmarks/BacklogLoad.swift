@@ -36,20 +36,11 @@ struct BacklogLoad {
         guard let queue = opened else { throw BenchmarkError("the queue was not opened") }
         figures.residentOpen = try Self.resident()
         figures.statusSeconds = try await Stopwatch.seconds { _ = try await queue.status() }
-        figures.firstPartSeconds = try await Stopwatch.seconds { _ = try await part(queue) }
-        var mark = StreamMark.none
-        var parts = 0
+        figures.firstPartSeconds = try await Stopwatch.seconds { _ = try await queue.part(records: partRecords) }
         let seconds = try await Stopwatch.seconds {
-            while let part = try await part(queue) {
-                mark.stored += part.last - mark.number
-                mark.number = part.last
-                mark.link = part.lastLink
-                _ = try await queue.apply(
-                    PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
-                parts += 1
-                if parts.isMultiple(of: 50) {
-                    figures.residentGreatest = max(figures.residentGreatest, try Self.resident())
-                }
+            try await queue.drain(partRecords: partRecords) { parts in
+                guard parts.isMultiple(of: 50) else { return }
+                figures.residentGreatest = max(figures.residentGreatest, try Self.resident())
             }
         }
         figures.residentGreatest = max(figures.residentGreatest, try Self.resident())
@@ -83,10 +74,25 @@ struct BacklogLoad {
         await queue.close()
     }
 
-    private func part(_ queue: RecordQueue) async throws -> BatchPart? {
-        try await queue.nextPart(
-            of: .sample, maximumBytes: WireLimits.partBytes, maximumRecords: partRecords, hold: .zero)
+    private static func resident() throws -> Double { Double(try ProcessFigures(of: getpid()).residentBytes) }
+}
+
+extension RecordQueue {
+    func part(records: Int) async throws -> BatchPart? {
+        try await nextPart(of: .sample, maximumBytes: WireLimits.partBytes, maximumRecords: records, hold: .zero)
     }
 
-    private static func resident() throws -> Double { Double(try ProcessFigures(of: getpid()).residentBytes) }
+    /// Takes every sample from the queue, as if a collector had stored it. `taken` is told the number of parts so far.
+    func drain(partRecords: Int, taken: (Int) throws -> Void = { _ in }) async throws {
+        var mark = StreamMark.none
+        var parts = 0
+        while let part = try await part(records: partRecords) {
+            mark.stored += part.last - mark.number
+            mark.number = part.last
+            mark.link = part.lastLink
+            _ = try await apply(PartAnswer(epoch: part.epoch, stream: part.stream, outcome: .stored, mark: mark))
+            parts += 1
+            try taken(parts)
+        }
+    }
 }

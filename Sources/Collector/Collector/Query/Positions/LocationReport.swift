@@ -102,8 +102,10 @@ struct LocationReport: Equatable, Sendable {
 }
 
 extension PositionView {
-    /// - Parameter gap: `nil` in a list of all reports.
-    init(_ report: LocationReport, gap: Bool? = nil) {
+    /// - Parameters:
+    ///   - gap: `nil` in a list of all reports.
+    ///   - lostAt: microseconds since 1970; `nil` in a list of all reports.
+    init(_ report: LocationReport, gap: Bool? = nil, lostAt: Int64? = nil) {
         self.init()
         source = report.source.rawValue
         state = report.state.rawValue
@@ -121,6 +123,7 @@ extension PositionView {
         satellitesVisible = report.satellitesVisible
         satellitesUsed = report.satellitesUsed
         self.gap = gap
+        self.lostAt = lostAt.map(Timestamp.text)
         test = report.isTest ? true : nil
     }
 }

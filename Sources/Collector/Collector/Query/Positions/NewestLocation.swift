@@ -1,6 +1,7 @@
 import CollectorAPI
 import RecordStore
 import Registry
+import TelemetryBasics
 import WireModel
 
 /// The newest that is known of where a device is: of its samples and of its newest beacon.
@@ -8,6 +9,9 @@ struct NewestLocation: Sendable {
     /// The newest report of any state.
     let newest: LocationReport
     let position: LocationReport?
+    /// When the first report after `position` said that there was no fix; `nil` unless `newest` says so, too.
+    /// Microseconds since 1970, by the device's clock.
+    let lostSince: Int64?
 
     /// Samples that are looked at. An older position than theirs is not looked for.
     private static let samples = 100
@@ -27,8 +31,12 @@ struct NewestLocation: Sendable {
         }
         guard let newest = Self.newer(sampled.first, beacon) else { return nil }
         self.newest = newest
-        position = Self.newer(
+        let position = Self.newer(
             sampled.first { $0.state == .position }, beacon.flatMap { $0.state == .position ? $0 : nil })
+        self.position = position
+        lostSince =
+            newest.state == .noFix
+            ? sampled.prefix { $0.state == .noFix }.map(\.time).filter { $0 > position?.moment ?? .min }.min() : nil
     }
 
     /// Reports of the newest samples, the newest received first.
@@ -58,6 +66,7 @@ struct NewestLocation: Sendable {
         var view = DeviceLocationView()
         view.newest = PositionView(newest)
         view.position = position.map { PositionView($0) }
+        view.lostSince = lostSince.map(Timestamp.text)
         view.ageSeconds = position.map { position in
             let (age, isOver) = now.subtractingReportingOverflow(position.moment)
             // A time so far from now is one of a broken clock.

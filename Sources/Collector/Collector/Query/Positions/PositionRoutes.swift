@@ -68,7 +68,7 @@ struct PositionRoutes: RouteGroup {
         try await RecordPages(store: store, query: query).visit { record in
             if let report = LocationReport(record) { track.add(report) }
         }
-        return Page(items: track.reports.map { PositionView($0.report, gap: $0.gap) }, next: nil)
+        return Page(items: track.reports.map { PositionView($0.report, gap: $0.gap, lostAt: $0.lostAt) }, next: nil)
     }
 }
 

@@ -10,6 +10,8 @@ struct DevicePage: ConsolePage {
     private static let buckets: Int64 = 100
     /// The number of entries in the list below the charts.
     private static let entries = 20
+    /// The number of the newest commands among which a wipe certificate is looked for.
+    private static let commands = "50"
 
     func view(_ visit: Visit) async throws -> Answer {
         let subject = try await DeviceSubject(visit)
@@ -28,6 +30,8 @@ struct DevicePage: ConsolePage {
         let timeline = try await DeviceTimeline.load(subject, from: range.from, to: range.to, kinds: notable)
         let entries = timeline.page(from: Timestamp.text(range.from), to: Timestamp.text(range.to), kinds: notable)
         let place = try await location.values()
+        let wiped = try await api.call(.listCommands(subject.id), [("limit", Self.commands)]).items
+            .first { $0.wipeCertificate != nil }
         return subject.answer(
             "device",
             [
@@ -41,6 +45,7 @@ struct DevicePage: ConsolePage {
                 "formerDevices": .of(subject.device.possiblePredecessors),
                 "losses": .array(Self.losses(subject.device.beacon)),
                 "range": range.values(at: visit, fragment: "charts"), "location": place,
+                "wiped": wiped.map { .of($0) } ?? .null,
                 "entries": .array(entries.prefix(Self.entries).map { $0.values(at: visit) }),
                 "timeline": .text(visit.base + range.query.address(subject.address("/timeline"))),
             ].merging(try await charts(subject, range)) { $1 })

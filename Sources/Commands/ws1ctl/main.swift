@@ -1,0 +1,3 @@
+import CtlCommands
+
+CtlCommand.runAndExit()
