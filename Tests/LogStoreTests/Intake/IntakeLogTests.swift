@@ -8,9 +8,9 @@ import WireModel
 @testable import LogStore
 
 @Suite struct IntakeLogTests {
-    private static let application = "web server"
+    static let application = "web server"
 
-    private static func configuration(_ directory: String, _ keys: KeyRing? = nil) -> LogStore.Configuration {
+    static func configuration(_ directory: String, _ keys: KeyRing? = nil) -> LogStore.Configuration {
         var configuration = LogStore.Configuration(directory: directory, applicationName: "test")
         configuration.applicationIdentifier = application
         configuration.keys = keys
@@ -18,7 +18,7 @@ import WireModel
         return configuration
     }
 
-    private static func lines(_ range: Range<Int>, size: Int = 0) -> [IntakeLog.Line] {
+    static func lines(_ range: Range<Int>, size: Int = 0) -> [IntakeLog.Line] {
         range.map {
             IntakeLog.Line(
                 time: 1_795_305_088_000_000, LogEntry(.information, "line \($0) \(String(repeating: "x", count: size))")
@@ -26,10 +26,10 @@ import WireModel
         }
     }
 
-    private static func position(_ number: Int) -> PositionChanges { ["at": Array("\(number)".utf8)] }
+    static func position(_ number: Int) -> PositionChanges { ["at": Array("\(number)".utf8)] }
 
     /// What a reader of the store sees.
-    private static func messages(_ directory: StoreDirectory) throws -> [String] {
+    static func messages(_ directory: StoreDirectory) throws -> [String] {
         let snapshot = try StoreSnapshot(directory, kinds: [.intake])
         #expect(snapshot.problems.isEmpty)
         let inflater = try BlockInflater()
@@ -47,11 +47,11 @@ import WireModel
         return messages
     }
 
-    private static func expected(_ range: Range<Int>, size: Int = 0) -> [String] {
+    static func expected(_ range: Range<Int>, size: Int = 0) -> [String] {
         lines(range, size: size).map(\.entry.message)
     }
 
-    private static func segments(_ directory: StoreDirectory) throws -> [SegmentName] {
+    static func segments(_ directory: StoreDirectory) throws -> [SegmentName] {
         try directory.segments().keys.sorted()
     }
 
@@ -162,10 +162,16 @@ import WireModel
         }
         let dropped = try directory.readState()?.dropped[.sizeCap]?.total ?? 0
         #expect(UInt64(try Self.messages(directory).count) + dropped == 6000)
-        try other.erase()
+        // The segment that the last commit names goes too.
+        let kept = try Self.messages(directory).count
+        let deletion = SegmentDeletion(try StoreSnapshot(directory, kinds: [.intake]), since: nil, until: nil)
+        #expect(try deletion.perform().total == UInt64(kept))
         await other.close()
         #expect(try Self.messages(directory).isEmpty)
-        #expect(try IntakeLog(configuration).positions == ["at": Array("19".utf8)])
+        let log = try IntakeLog(configuration)
+        #expect(log.positions == ["at": Array("19".utf8)])
+        _ = try log.commit(Self.lines(6000..<6001), Self.position(20))
+        #expect(try Self.messages(directory) == Self.expected(6000..<6001))
     }
 
     @Test func `A second process is refused`() throws {

@@ -73,7 +73,7 @@ package struct StoreDirectory: Hashable, Sendable {
                 ids.insert(try SealedForm.keyID(of: head, path: path(name, .index)))
             }
         }
-        for file in try names() where file.hasSuffix(PositionFile.suffix) {
+        for file in try names() where PositionFile.isName(file) {
             ids.formUnion(try PositionFile.keyIDs(in: path(file)))
         }
         return ids

@@ -33,7 +33,7 @@ package final class IntakeLog {
         }
     }
 
-    /// Bytes of a position file above which it is written anew, if the present positions are a quarter of it.
+    /// Bytes of a position file above which it is written anew, if the present positions are less than half of it.
     private static let compactingBytes = 1 << 20
 
     /// The positions of the last commit.
@@ -60,12 +60,19 @@ package final class IntakeLog {
     private var losses = LossLedger()
     /// A write of which nobody knows how far it is on disk. Only what a new start finds is certain.
     private var failure: LogStoreError?
+    private let syncPositions: (borrowing OpenFile<LogStoreError>) throws(LogStoreError) -> Void
+    /// Segments of a batch of which it is not known whether it was committed. Nobody seals them while this has them.
+    private var withheld: [ActiveSegment] = []
     private let sealing = Sealing()
 
     private final class Sealing: Sendable {
+        struct Work {
+            var hasEnded = false
+        }
+
         let isRunning = Mutex(false)
         /// Held while segments are sealed.
-        let work = Mutex(())
+        let work = Mutex(Work())
     }
 
     /// Opens the intake of the configuration's application, and cuts off lines that were not committed.
@@ -74,8 +81,17 @@ package final class IntakeLog {
     /// application alone.
     /// - Throws: `.busy` if another process has it; `.locked` until the key is at hand; `.damaged` if the positions are
     ///   not what was written; `.diskFull`, `.io`, `.newer`, `.invalid`.
-    package init(_ configuration: LogStore.Configuration) throws(LogStoreError) {
+    package convenience init(_ configuration: LogStore.Configuration) throws(LogStoreError) {
+        try self.init(configuration) { (file) throws(LogStoreError) in try file.sync() }
+    }
+
+    /// - Parameter syncPositions: brings a commit to synced disk. Tests give one that fails.
+    init(
+        _ configuration: LogStore.Configuration,
+        syncPositions: @escaping (borrowing OpenFile<LogStoreError>) throws(LogStoreError) -> Void
+    ) throws(LogStoreError) {
         try configuration.check()
+        self.syncPositions = syncPositions
         guard !configuration.applicationIdentifier.isEmpty else {
             throw LogStoreError(.invalid, "an intake needs an application identifier of its own: give it one")
         }
@@ -123,6 +139,9 @@ package final class IntakeLog {
         sealFormer()
     }
 
+    /// Once this is gone, no thread of it works in the directory. Otherwise one could seal what the next intake writes.
+    deinit { sealing.work.withLock { $0.hasEnded = true } }
+
     /// Whether the source was never read: there is no position.
     package var isNew: Bool { positions.isEmpty }
 
@@ -130,20 +149,24 @@ package final class IntakeLog {
     ///
     /// When it returns, both are on synced disk. When it throws, the store is as after the last commit, and the source
     /// must give the same lines again.
-    /// - Throws: `.diskFull`, `.locked` and `.busy` may go by; after `.io` the intake must be opened anew.
+    /// - Throws: `.diskFull`, `.locked` and `.busy` may go by; `.invalid` if there are too many positions; after `.io`
+    ///   the intake must be opened anew, and what it finds holds.
     package func commit(_ lines: [Line], _ changes: PositionChanges) throws(LogStoreError) -> Outcome {
         if let failure { throw failure }
         letGoOfOldSegment()
         var outcome = Outcome()
-        let start = Mark(segment: segment, fileBytes: segment?.writtenFileBytes ?? 0, position: position)
+        let start = Mark(
+            segment: segment, fileBytes: segment?.writtenFileBytes ?? 0, counts: segment?.counts ?? LogLevelCounts())
         var former: [ActiveSegment] = []
-        do {
+        do throws(LogStoreError) {
             try write(lines, &outcome, &former)
             try flush()
             for segment in former { try sync(segment) }
             if let segment, outcome.written.total > 0 { try sync(segment) }
             // Their names too.
-            if segment !== start.segment { try directory.sync() }
+            if segment !== start.segment {
+                do { try directory.sync() } catch { throw uncertain(error) }
+            }
         } catch {
             rollBack(to: start, former)
             throw error
@@ -164,7 +187,7 @@ package final class IntakeLog {
     private struct Mark {
         var segment: ActiveSegment?
         var fileBytes: Int
-        var position: UInt64
+        var counts: LogLevelCounts
     }
 
     private func write(
@@ -200,7 +223,9 @@ package final class IntakeLog {
             former.append(segment)
             self.segment = nil
         }
-        let next = try keeper.begin(.intake, counting: losses.unsaved)
+        // The state may be older than the positions, after a restore or where it was lost. A lower ordinal would count
+        // without a commit.
+        let next = try keeper.begin(.intake, after: last.ordinal, counting: losses.unsaved)
         losses.saved()
         segment = next
         position = 0
@@ -223,21 +248,36 @@ package final class IntakeLog {
         guard let segment else { return }
         let isOld = segment.began.map { SystemClock.bootMilliseconds() - $0 > segmentAgeMilliseconds } ?? false
         guard !segment.isInPlace || isOld else { return }
-        if segment.isRemoved { losses.count(segment.counts, as: .deleted) }
-        self.segment = nil
+        letGo(segment.counts)
         sealFormer()
+    }
+
+    /// - Parameter counts: lines that were committed in the segment.
+    private func letGo(_ counts: LogLevelCounts) {
+        if segment?.isRemoved == true { losses.count(counts, as: .deleted) }
+        segment = nil
     }
 
     /// Takes back what was written since the last commit. Numbers of cut lines are not used again: the next line
     /// begins a segment.
+    ///
+    /// Where a commit may be on disk its lines must stay: whoever opens the intake next finds both or neither.
     private func rollBack(to start: Mark, _ former: [ActiveSegment]) {
         text.empty()
-        for segment in former + [segment].compactMap({ $0 })
-        where !segment.cut(toFileBytes: segment === start.segment ? start.fileBytes : 0) {
-            _ = uncertain(LogStoreError(FileError("cutting", directory.path(segment.name, .text))))
-        }
-        segment = nil
         position = 0
+        let written = former + [segment].compactMap { $0 }
+        guard failure == nil else {
+            withheld = written
+            segment = nil
+            return
+        }
+        for segment in written {
+            do { try segment.cut(toFileBytes: segment === start.segment ? start.fileBytes : 0) } catch {
+                _ = uncertain(error)
+            }
+        }
+        segment = start.segment
+        letGo(start.counts)
         sealFormer()
     }
 
@@ -249,17 +289,24 @@ package final class IntakeLog {
         return error
     }
 
-    /// Cuts off lines that a dead process left without a commit. Their source still has them.
+    /// Cuts off lines that a dead process left without a commit. Their source still has them. Synced, because the next
+    /// commit makes the rest of these segments count; also where another process has just cut them.
     private static func cutUncommitted(
         of application: String, after last: PositionFile.Commit, in directory: StoreDirectory
     ) throws(LogStoreError) {
         for (name, parts) in try directory.segments(of: [.intake], application)
         where parts.contains(.text) && name.ordinal >= last.ordinal {
-            let path = directory.path(name, .text)
-            let bytes = name.ordinal == last.ordinal ? last.fileBytes : 0
-            guard Paths.size(of: path) ?? 0 > Int64(bytes) else { continue }
-            guard retryingOnInterrupt({ truncate(path, off_t(bytes)) }) == 0 || errno == ENOENT else {
-                throw LogStoreError(FileError("cutting", path))
+            do throws(LogStoreError) {
+                let file = try OpenFile<LogStoreError>(directory.path(name, .text), O_RDWR | O_NOFOLLOW)
+                let bytes = name.ordinal == last.ordinal ? last.fileBytes : 0
+                if try file.byteCount() > bytes {
+                    guard retryingOnInterrupt({ ftruncate(file.descriptor, off_t(bytes)) }) == 0 else {
+                        throw file.failure("cutting")
+                    }
+                }
+                try file.sync()
+            } catch {
+                guard error.code == .notFound else { throw error }
             }
         }
     }
@@ -267,6 +314,14 @@ package final class IntakeLog {
     // MARK: - Positions
 
     private func append(_ changes: PositionChanges) throws(LogStoreError) {
+        guard !file.isRemoved else {
+            throw LogStoreError(.io, "\(path) was removed or replaced by another program; the intake must start again.")
+        }
+        guard fileBytes + Self.storedBytes(of: changes) <= PositionFile.maximumBytes else {
+            throw LogStoreError(
+                .invalid,
+                "\(path) would be over \(PositionFile.maximumBytes) bytes: let \(application) read fewer files.")
+        }
         let commit = PositionFile.Commit(
             number: last.number + 1, ordinal: segment?.name.ordinal ?? last.ordinal,
             fileBytes: segment?.writtenFileBytes ?? last.fileBytes, isWhole: false,
@@ -281,24 +336,30 @@ package final class IntakeLog {
             }
             throw error
         }
-        do { try file.sync() } catch { throw uncertain(error) }
+        do { try syncPositions(file) } catch { throw uncertain(error) }
         fileBytes += line.count
         last = commit
     }
 
-    /// Writes the position file anew if most of it is void.
+    /// About as many bytes as positions take in the file.
+    private static func storedBytes(of positions: PositionChanges) -> Int {
+        positions.reduce(0) { $0 + ($1.key.utf8.count + ($1.value?.count ?? 0)) * 4 / 3 + 16 }
+    }
+
+    /// Writes the position file anew if half of it is void.
     private func compact() {
+        guard fileBytes > 2 * Self.storedBytes(of: positions.mapValues { .some($0) }) else { return }
         var next = last
-        guard fileBytes > 4 * positions.reduce(0, { $0 + ($1.key.utf8.count + $1.value.count) * 4 / 3 + 16 }),
-            let bytes = try? Self.replace(path, head, &next, positions, directory)
-        else { return }
-        // From the rename on only the new file counts.
-        do { file = try OpenFile(path, O_WRONLY | O_APPEND | O_NOFOLLOW) } catch {
-            _ = uncertain(error)
-            return
+        do throws(LogStoreError) {
+            let bytes = try Self.replace(path, head, &next, positions, directory)
+            // From the rename on only the new file counts.
+            file = try OpenFile(path, O_WRONLY | O_APPEND | O_NOFOLLOW)
+            fileBytes = bytes
+            last = next
+        } catch {
+            // Where the former file is still in its place, it is gone on with.
+            if file.isRemoved { _ = uncertain(error) }
         }
-        fileBytes = bytes
-        last = next
     }
 
     /// - Returns: bytes of the new file.
@@ -311,7 +372,7 @@ package final class IntakeLog {
         commit.isWhole = true
         commit.changes = try seal(positions.mapValues { .some($0) }, path, directory)
         let text = Array((head.text + commit.line).utf8)
-        try Files<LogStoreError>.replace(path, with: text.span.bytes, through: SegmentName.partialSuffix)
+        try Files<LogStoreError>.replace(path, with: text.span.bytes, through: PositionFile.newSuffix)
         last = commit
         return text.count
     }
@@ -358,7 +419,7 @@ package final class IntakeLog {
         guard mustStart else { return }
         let hasStarted = BackgroundThread.start("ws1-log-seal") { [keeper, sealing] in
             // What cannot be sealed now stays readable; the next segment tries again.
-            _ = sealing.work.withLock { _ in try? keeper.sealAll(atLowPriority: true) }
+            sealing.work.withLock { work in if !work.hasEnded { try? keeper.sealAll(atLowPriority: true) } }
             sealing.isRunning.withLock { $0 = false }
         }
         if !hasStarted { sealing.isRunning.withLock { $0 = false } }
@@ -366,10 +427,15 @@ package final class IntakeLog {
 
     /// Seals what is written, at a clean stop. Nothing can be committed afterwards.
     package func close() {
-        segment = nil
+        if let segment { letGo(segment.counts) }
+        withheld = []
         failure = LogStoreError(.invalid, "the intake of \(application) is closed")
         try? keeper.count(losses.unsaved)
-        // Waits for a sealing that is under way.
-        _ = sealing.work.withLock { [keeper] _ in try? keeper.sealAll(atLowPriority: false) }
+        losses.saved()
+        // Waits for a sealing that is under way. None begins afterwards.
+        sealing.work.withLock { [keeper] work in
+            if !work.hasEnded { try? keeper.sealAll(atLowPriority: false) }
+            work.hasEnded = true
+        }
     }
 }

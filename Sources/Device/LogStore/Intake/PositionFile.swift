@@ -7,15 +7,24 @@ import WireModel
 /// The form of `<application>.positions`: how far a source was read, and how much of its segments counts.
 /// `Schemas/logs/FORMAT.md` defines it; only this file knows its bytes.
 enum PositionFile {
-    static let suffix = ".positions"
+    private static let suffix = ".positions"
     static let version = 1
-    /// A file that is longer is not ours. Whole positions of 100,000 files are a third of it.
-    static let maximumBytes = 64 << 20
+    /// A file that is longer is not ours. Whole positions of 100,000 files are a quarter of it.
+    static let maximumBytes = 128 << 20
     /// Bytes at the end in which the last commit is looked for first.
     private static let tailBytes = 64 << 10
     private static let title = "ws1log-positions "
 
     static func name(of application: String) -> String { SegmentName.component(application) + suffix }
+
+    /// Ends the name of a file that is to take the place of the present one. Not that of other unfinished files, which
+    /// whoever has the store's `lock` removes.
+    static let newSuffix = ".new"
+
+    static func isName(_ file: String) -> Bool { file.hasSuffix(suffix) }
+
+    /// Whether positions are in a file, be it one that was not finished.
+    static func holdsPositions(_ file: String) -> Bool { isName(file) || file.hasSuffix(suffix + newSuffix) }
 
     /// The first two lines. Whoever removes segments needs them, without a key.
     struct Head: Equatable {
@@ -89,7 +98,7 @@ enum PositionFile {
             let text = String(decoding: line[..<(words[6].startIndex - 1)], as: UTF8.self)
             guard words[6].elementsEqual(StoreState.sum(text).utf8),
                 let number = UInt64(String(decoding: words[1], as: UTF8.self)),
-                let ordinal = UInt64(String(decoding: words[2], as: UTF8.self)),
+                let ordinal = UInt64(String(decoding: words[2], as: UTF8.self)), ordinal < SegmentName.greatestOrdinal,
                 let fileBytes = Int(String(decoding: words[3], as: UTF8.self)), fileBytes >= 0,
                 let changes = Data(base64Encoded: Data(words[5]))
             else { return nil }
@@ -135,8 +144,9 @@ enum PositionFile {
         return (head, commits)
     }
 
-    /// The last commit; `nil` if there is none. Needs no key and holds no lock.
-    static func lastCommit(_ path: String) throws(LogStoreError) -> Commit? {
+    /// The last commit. Needs no key and holds no lock.
+    /// - Throws: `.damaged` if there is none, because a crash leaves at least the one that was renamed into its place.
+    static func lastCommit(_ path: String) throws(LogStoreError) -> Commit {
         let file = try OpenFile<LogStoreError>(reading: path)
         let size = try file.byteCount()
         for wanted in Set([min(size, tailBytes), min(size, maximumBytes)]).sorted() {
@@ -146,7 +156,7 @@ enum PositionFile {
                 if let commit = Commit(line) { return commit }
             }
         }
-        return nil
+        throw damaged(path, "it has no whole commit")
     }
 
     /// Ids of the keys that positions name. Needs no key.
@@ -176,9 +186,7 @@ extension StoreDirectory {
     func committedBytes(of name: SegmentName) throws(LogStoreError) -> Int? {
         guard name.kind == .intake else { return nil }
         do {
-            guard let commit = try PositionFile.lastCommit(path(PositionFile.name(of: name.application))) else {
-                return 0
-            }
+            let commit = try PositionFile.lastCommit(path(PositionFile.name(of: name.application)))
             if name.ordinal < commit.ordinal { return nil }
             return name.ordinal == commit.ordinal ? commit.fileBytes : 0
         } catch {

@@ -210,10 +210,13 @@ final class ActiveSegment {
     /// Bytes of the file, of which nothing more is written before this is asked again.
     var writtenFileBytes: Int { fileBytes }
 
-    /// Cuts off what was written behind a place. Nothing may be written afterwards, because numbers would come twice.
-    /// - Returns: `false` if the system refused, with `errno`.
-    func cut(toFileBytes bytes: Int) -> Bool {
-        retryingOnInterrupt { ftruncate(file.descriptor, off_t(bytes)) } == 0
+    /// Cuts off what was written behind a place, and syncs that. Nothing may be written afterwards, because numbers
+    /// would come twice.
+    func cut(toFileBytes bytes: Int) throws(LogStoreError) {
+        guard retryingOnInterrupt({ ftruncate(file.descriptor, off_t(bytes)) }) == 0 else {
+            throw file.failure("cutting")
+        }
+        try file.sync()
     }
 
     /// Hands whole lines to the kernel, as many as there is room for.

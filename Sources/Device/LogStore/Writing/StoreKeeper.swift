@@ -20,19 +20,23 @@ struct StoreKeeper: Sendable {
 
     /// Makes a new, locked segment. Makes the directory if it is missing, and removes old segments if the store is over
     /// its limits.
-    /// - Parameter losses: added to the state's counts in the same step.
-    func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
+    /// - Parameters:
+    ///   - ordinal: that of the new segment is greater.
+    ///   - losses: added to the state's counts in the same step.
+    func begin(
+        _ kind: SegmentName.Kind, after ordinal: UInt64 = 0, counting losses: StoreState.Dropped
+    ) throws(LogStoreError) -> ActiveSegment {
         // Before the lock, because a new key is synced.
         let key = try directory.isSealing ? directory.keys?.beginningKey(for: directory.path) : nil
-        do { return try beginOnce(kind, key, counting: losses) } catch {
+        do { return try beginOnce(kind, after: ordinal, key, counting: losses) } catch {
             guard error.code == .notFound else { throw error }
             try directory.make()
-            return try beginOnce(kind, key, counting: losses)
+            return try beginOnce(kind, after: ordinal, key, counting: losses)
         }
     }
 
     private func beginOnce(
-        _ kind: SegmentName.Kind, _ key: DataKey?, counting losses: StoreState.Dropped
+        _ kind: SegmentName.Kind, after ordinal: UInt64, _ key: DataKey?, counting losses: StoreState.Dropped
     ) throws(LogStoreError) -> ActiveSegment {
         var made: SegmentName?
         do {
@@ -41,7 +45,7 @@ struct StoreKeeper: Sendable {
                 let segments = try survey()
                 // The state may be older than the segments after a restore or a power cut. No ordinal may be used
                 // twice.
-                state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
+                state.next = max(state.next, ordinal + 1, (segments.map(\.name.ordinal).max() ?? 0) + 1)
                 if key != nil { state.mayBeEncrypted = true }
                 retain(segments, &state)
                 let segment = try ActiveSegment(
@@ -104,7 +108,7 @@ struct StoreKeeper: Sendable {
     /// What each intake may keep. Everybody who removes segments keeps to it.
     private func intakeLimits() -> [String: RetentionPlan.Limits] {
         var limits: [String: RetentionPlan.Limits] = [:]
-        for file in (try? directory.names()) ?? [] where file.hasSuffix(PositionFile.suffix) {
+        for file in (try? directory.names()) ?? [] where PositionFile.isName(file) {
             guard let head = try? PositionFile.Head(reading: directory.path(file)) else { continue }
             limits[head.application] = RetentionPlan.Limits(
                 bytes: head.maximumBytes, ringBytes: 0, oldest: SystemClock.wallMicroseconds() - head.maximumAge)
@@ -157,10 +161,15 @@ struct StoreKeeper: Sendable {
         return LogLevelCounts(tally.levelCounts)
     }
 
-    /// Removes every segment, counted as deleted. Segments being written are removed too; their writers count the lines
-    /// that they lose when they notice it.
+    /// Removes every segment, counted as deleted, and every position of an intake, which says what is in files of the
+    /// machine. Segments being written are removed too; their writers count the lines that they lose when they notice
+    /// it. An intake that runs fails, and begins as new.
     func eraseAll() throws(LogStoreError) {
         try directory.withState { (state) throws(LogStoreError) in
+            // First: a batch that is being written then finds no place for its commit.
+            for file in try directory.names() where PositionFile.holdsPositions(file) {
+                try directory.remove(file)
+            }
             for (name, parts) in try directory.segments() {
                 let isWritten = parts.contains(.text) && (try? Claim(name, in: directory)) == nil
                 if !isWritten { state.count(lines(of: name), as: .deleted) }
