@@ -260,10 +260,11 @@ package final class FileIntake: IntakeSource {
     }
 
     func entry(_ event: EventAssembler.Event, _ path: String) -> LogEntry {
-        // Bytes that are no UTF-8 become U+FFFD.
-        LogEntry(
-            configuration.level, String(decoding: event.text, as: UTF8.self), metadata: ["file": path],
-            leftOutBytes: event.leftOutBytes)
+        // Bytes that are no UTF-8 become U+FFFD. The mark belongs to the message, and not behind the metadata.
+        let text = String(decoding: event.text, as: UTF8.self)
+        return LogEntry(
+            configuration.level, event.leftOutBytes > 0 ? "\(text)…[+\(event.leftOutBytes)]" : text,
+            metadata: ["file": path])
     }
 
     /// The content that was read is no longer in the file: it was truncated, or its inode has another file. What was
