@@ -118,7 +118,7 @@ package final class StoreFollower {
             // The usual case: nothing was appended.
             if parts == [.text], stat(directory.path(name, .text), &status) == 0 {
                 // Committing lines does not make their file longer.
-                let size = off_t(try directory.committedBytes(of: name) ?? Int(status.st_size))
+                let size = off_t((try? directory.committedBytes(of: name)) ?? Int(status.st_size))
                 if size == sizes[name] { continue }
                 sizes[name] = size
             }

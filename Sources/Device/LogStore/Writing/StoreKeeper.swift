@@ -166,14 +166,14 @@ struct StoreKeeper: Sendable {
     /// it. An intake that runs fails, and begins as new.
     func eraseAll() throws(LogStoreError) {
         try directory.withState { (state) throws(LogStoreError) in
-            // First: a batch that is being written then finds no place for its commit.
-            for file in try directory.names() where PositionFile.holdsPositions(file) {
-                try directory.remove(file)
-            }
             for (name, parts) in try directory.segments() {
                 let isWritten = parts.contains(.text) && (try? Claim(name, in: directory)) == nil
                 if !isWritten { state.count(lines(of: name), as: .deleted) }
                 state.removing.append(name)
+            }
+            // Before the segments go: a batch that is being written then finds no place for its commit.
+            for file in try directory.names() where PositionFile.holdsPositions(file) {
+                try directory.remove(file)
             }
         }
     }
