@@ -39,6 +39,8 @@ package final class IntakeCommitter {
     private static let lastRetry: Int64 = 30_000
 
     package private(set) var status: Status
+    /// Lines that are less severe are passed by; `nil` passes all by. In force from the next step on.
+    package var level: LogLevel?
     private let source: any IntakeSource
     private let openLog: () throws(LogStoreError) -> IntakeLog
     private let clock: IntakeClock
@@ -54,16 +56,18 @@ package final class IntakeCommitter {
         clock: IntakeClock = .system
     ) {
         self.init(
-            configuration.applicationIdentifier, source: source, limit: limit, clock: clock
+            configuration.applicationIdentifier, source: source, limit: limit, level: configuration.level, clock: clock
         ) { () throws(LogStoreError) in try IntakeLog(configuration) }
     }
 
     init(
-        _ application: String, source: any IntakeSource, limit: BurstLimit?, clock: IntakeClock,
+        _ application: String, source: any IntakeSource, limit: BurstLimit?, level: LogLevel? = .information,
+        clock: IntakeClock,
         log: @escaping () throws(LogStoreError) -> IntakeLog
     ) {
         status = Status(application: application)
         self.source = source
+        self.level = level
         self.clock = clock
         openLog = log
         budget = BurstBudget(limit)
@@ -77,6 +81,7 @@ package final class IntakeCommitter {
             let hasMore = source.read(into: &batch)
             let leftOut = batch.leftOut.total
             let budget = batch.finish()
+            log.level = level
             let outcome = try log.commit(batch.lines, batch.changes)
             self.budget = budget
             source.committed()
