@@ -143,6 +143,8 @@ let package = Package(
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
             ]),
+        // What machines write into files, taken into the log store.
+        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore"]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -162,7 +164,7 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Transmitter", "Privacy", "Encryption", "WipeCertificates",
+                "Intake", "Transmitter", "Privacy", "Encryption", "WipeCertificates",
                 "HTTPConnection",
                 "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
@@ -176,7 +178,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "Encryption", "ControlSocket", "WireModel", "WipeCertificates", "Gzip",
+                "Encryption", "ControlSocket", "Intake", "WireModel", "WipeCertificates", "Gzip",
                 "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -381,6 +383,7 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
                 swiftProtobuf, crypto, logging,
             ]),
+        tests("Intake", ["TestKit", "WireModel", "LogStore"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
@@ -405,8 +408,8 @@ let package = Package(
             [
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
                 "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
-                "LogStore", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore", swiftProtobuf, logging,
-                metrics,
+                "LogStore", "Intake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore", swiftProtobuf,
+                logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(
@@ -420,7 +423,7 @@ let package = Package(
             "AgentCommands",
             [
                 "TestKit", "DeviceTestKit",
-                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Transmitter", "ControlSocket",
+                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "Transmitter", "ControlSocket",
                 "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
         tests("CollectorClient", ["TelemetryBasics", "WireModel", "HTTPConnection", "HTTPTestKit"]),

@@ -21,12 +21,18 @@ import Testing
         if case .object(let fields)? = agent.settings.first(where: { $0.name == "log-retention" })?.form {
             retention = fields
         }
+        var intake: [SettingDeclaration] = []
+        if case .entries(_, .object(let fields))? = agent.settings.first(where: { $0.name == "intake" })?.form {
+            intake = fields
+        }
         return [
             .init(
                 path: "Documentation/agent.md", name: "settings of ws1agent with a flag", lines: agent.table(flagged)),
             .init(
                 path: "Documentation/agent.md", name: "settings of ws1agent without a flag",
                 lines: agent.table(others, isByKey: true)),
+            .init(
+                path: "Documentation/agent.md", name: "settings of intake", lines: agent.table(intake, isByKey: true)),
             .init(
                 path: "Documentation/logs.md", name: "settings of logRetention",
                 lines: agent.table(retention, isByKey: true)),

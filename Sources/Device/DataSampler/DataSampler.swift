@@ -5,6 +5,7 @@ import RecordQueue
 import SampleModules
 import ServiceLifecycle
 import Synchronization
+import TelemetryBasics
 import Transmitter
 import WireModel
 
@@ -319,6 +320,7 @@ public final class DataSampler: Service {
                 core: core, events: events, loop: loop, transmitter: transmitter, profiles: profiles, wipes: wipes,
                 logRequests: logRequests, messages: messages, traces: traces), events: events, logger: logger)
         try await leaving.resume()
+        if Paths.exists("\(configuration.directory)/\(WipeNote.fileName)") { logs.takeInFromNow() }
         try await wipes.resume { command in ledger.machine.isOwed(command) }
         core.analytics.launched()
         await core.observeEvents()

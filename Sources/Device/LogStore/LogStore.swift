@@ -127,7 +127,7 @@ public final class LogStore: Sendable {
     package func keyList() throws(EncryptionError) -> KeyList? { try directory.keys?.list() }
 
     /// Erases all lines of all programs that write here: segments, crash logs and the ring. They are counted as
-    /// deleted. Waits for the disk.
+    /// deleted. Also erases how far each intake has read, so each begins as new. Waits for the disk.
     /// - Throws: what stopped it. Lines that were not reached are still there.
     package func erase() throws(LogStoreError) {
         flush()

@@ -36,6 +36,26 @@ import WireModel
         #expect(victims([segment(1, 30, ring: true), segment(2, 90), segment(3, 30, ring: true)]) == ["1 size-cap"])
     }
 
+    @Test func `Each intake has a limit of its own, and one without a limit keeps to the common one`() {
+        func intake(_ ordinal: UInt64, _ bytes: Int, _ application: String) -> RetentionPlan.Segment {
+            RetentionPlan.Segment(
+                name: SegmentName(ordinal: ordinal, kind: .intake, application: application), bytes: bytes,
+                isClosed: true)
+        }
+        let segments = [
+            segment(1, 90), intake(2, 60, "a"), intake(3, 60, "b"), intake(4, 60, "b"), intake(5, 60, "a"),
+            intake(6, 90, "c"),
+        ]
+        let plan = RetentionPlan(
+            segments, limits: RetentionPlan.Limits(bytes: 100, ringBytes: 50, oldest: 0),
+            ofIntake: [
+                "a": RetentionPlan.Limits(bytes: 200, ringBytes: 0, oldest: 21),
+                "b": RetentionPlan.Limits(bytes: 60, ringBytes: 0, oldest: 0),
+            ]
+        ) { Int64($0.ordinal) * 10 }
+        #expect(plan.victims.map { "\($0.name.ordinal) \($0.reason.rawValue)" } == ["2 age-cap", "3 size-cap"])
+    }
+
     @Test func `What is written stays and counts`() {
         #expect(
             victims([segment(1, 90, closed: false), segment(2, 20), segment(3, 20)]) == ["2 size-cap", "3 size-cap"])

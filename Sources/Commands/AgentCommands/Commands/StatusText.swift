@@ -91,6 +91,10 @@ struct StatusText {
             for (module, reason) in status.unavailableModules.sorted(by: { $0.key < $1.key }) {
                 line("module", "\(module) is off: \(reason)")
             }
+            for intake in status.intakes ?? [] {
+                line("intake", Self.intake(intake, moment))
+                for problem in intake.problems { line("intake", "\(intake.application): \(problem)") }
+            }
             if let location = status.location { line("location", Self.location(location)) }
             if let logind = status.logind { line("logind", Self.logind(logind)) }
             if let hook = agent.noticeHook {
@@ -173,6 +177,21 @@ struct StatusText {
         let state = encryption.isOn ? "on, the device key is of \(encryption.provider ?? "nobody")" : "off"
         guard encryption.isLocked else { return state }
         return "\(state); LOCKED: \(encryption.reason ?? "the keys are not at hand")"
+    }
+
+    private static func intake(_ intake: DataSamplerStatus.Intake, _ moment: (Int64?) -> String) -> String {
+        let behind =
+            switch intake.behindBytes {
+            case nil: "not looked at yet"
+            case 0?: "read to the end \(moment(intake.caughtUp))"
+            case let bytes?: "\(CountText.of(bytes, "byte")) behind"
+            }
+        let others =
+            (intake.passedBy > 0 ? ", \(intake.passedBy) passed by" : "")
+            + (intake.leftOut > 0 ? ", \(intake.leftOut) left out over the limit" : "")
+        return "\(intake.application): \(CountText.of(intake.files, "file")), \(behind), "
+            + "\(CountText.of(intake.stored, "line")) stored\(others)"
+            + (intake.failure.map { "; WAITS: \($0)" } ?? "")
     }
 
     private static func location(_ location: DataSamplerStatus.Location) -> String {

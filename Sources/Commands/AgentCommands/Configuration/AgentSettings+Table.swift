@@ -251,6 +251,13 @@ extension AgentSettings {
                 ]),
             "What the log store keeps", in: .file),
         Setting(
+            "intake", \.configuration.fileIntakes, .entries(.fileIntake),
+            """
+            Log files of other programs to take into the log store, by a name of your choice, which the lines get as \
+            their application
+            """,
+            in: .file, example: "{ nginx: { files: ['/var/log/nginx/*.log'] } }"),
+        Setting(
             "scrub", \.configuration.logScrubbing,
             .object(
                 LogScrubbing(),

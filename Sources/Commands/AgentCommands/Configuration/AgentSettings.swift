@@ -110,7 +110,8 @@ struct AgentSettings: ProgramSettings {
                 \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
-                \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.expectedBinaryDigest,
+                \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.fileIntakes,
+                \.configuration.expectedBinaryDigest,
                 \.gpsd,
             ]
             let origins = checked.compactMap { layers[$0]?.origin }.joined(separator: ", ")

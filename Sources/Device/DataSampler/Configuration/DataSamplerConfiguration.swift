@@ -107,6 +107,8 @@ public struct DataSamplerConfiguration: Sendable {
     /// The text that is replaced in lines before they are written, in addition to the profile's rules. A rule that is
     /// removed here at run time ends at the next start.
     public var logScrubbing = LogScrubbing()
+    /// Files whose lines are taken into the log store, by the application that they get there. Only a start reads it.
+    package var fileIntakes: [String: FileIntakeSettings] = [:]
     /// `true` samples, records and sends nothing, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool = false
     /// Names of modules, built-in or custom, that stay off whatever the profile says.
@@ -323,6 +325,13 @@ extension DataSamplerConfiguration {
         }
         try checkBudgets()
         try checkLogRetention()
+        guard fileIntakes.count <= FileIntakeSettings.maximumSources else {
+            throw Self.invalid(
+                "intake has \(fileIntakes.count) sources: at most \(FileIntakeSettings.maximumSources) are read")
+        }
+        for (name, source) in fileIntakes.sorted(by: { $0.key < $1.key }) {
+            try source.check(name, dataDirectory: directory)
+        }
         do throws(LogStoreError) { try logScrubbing.validate() } catch {
             throw DataSamplerError(.invalidConfiguration, "logScrubbing: \(error.message)", cause: error)
         }

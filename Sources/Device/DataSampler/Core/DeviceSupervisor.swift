@@ -376,6 +376,8 @@ struct RunReport: Sendable {
     /// `nil`: switched off.
     var logind: DataSamplerStatus.Logind?
     var location: DataSamplerStatus.Location
+    /// `nil`: there is none.
+    var intakes: [DataSamplerStatus.Intake]?
     /// Seconds.
     var offlineTimeExceeded: Int64?
 }
@@ -401,7 +403,7 @@ extension DeviceSupervisor {
             wipe: await parts.wipes.pending, isDoNotDisturb: policy.isDoNotDisturb(core.settings),
             doNotDisturbStatus: doNotDisturbStatus, isSuspended: policy.isSuspended, slowdown: policy.slowdown,
             slowdownReason: verdict.reason == nil ? nil : verdict.description, logind: parts.logind?.report,
-            location: await core.location.report,
+            location: await core.location.report, intakes: parts.logs.intakeReports,
             offlineTimeExceeded: policy.offlineTimeExceeded(queueTime: core.queueTime))
     }
 }

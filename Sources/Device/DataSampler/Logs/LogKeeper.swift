@@ -9,6 +9,7 @@ import WireModel
 /// and closed at the end. Safe from any thread.
 final class LogKeeper: Sendable {
     let store: LogStore
+    private let intakes: IntakeKeeper
     private let isOwn: Bool
     private let logger: Logger
     private let rules: Mutex<(scrubbing: LogScrubbing, own: LogScrubbing)>
@@ -33,6 +34,9 @@ final class LogKeeper: Sendable {
             do { store = try LogStore(settings) } catch { throw DataSamplerError(error) }
             isOwn = true
         }
+        intakes = IntakeKeeper(configuration.fileIntakes, logger: logger) { name, source, orders in
+            LogStore.Configuration(configuration, intake: source, of: name, scrubbing: orders.scrubbing)
+        }
         // A store that the program opened may have fewer rules; the first plan adds those of the configuration.
         rules = Mutex((store.ownScrubbing, own))
     }
@@ -46,7 +50,16 @@ final class LogKeeper: Sendable {
         let level = isScrubbing ? levels.level(of: applicationIdentifier) : nil
         self.levels.withLock { $0 = isScrubbing ? levels : nil }
         if store.level != level { store.level = level }
+        intakes.apply(
+            IntakeKeeper.Orders(
+                levels: isScrubbing ? levels : nil, scrubbing: rules.withLock { $0.scrubbing }))
     }
+
+    /// How the intakes fare; `nil` if there is none.
+    var intakeReports: [DataSamplerStatus.Intake]? { intakes.reports }
+
+    /// A wipe is under way: what the machine wrote before it is not taken in afterwards.
+    func takeInFromNow() { intakes.startNow() }
 
     /// Writes lines on the caller's thread and reports what became of each. Waits for the disk.
     /// - Parameter application: bundle id of the program that wrote them; empty for this one.
@@ -83,13 +96,20 @@ final class LogKeeper: Sendable {
 
     func erase() async throws(DataSamplerError) {
         let store = store
-        do throws(LogStoreError) { try await BlockingWork.run { () throws(LogStoreError) in try store.erase() } } catch
-        {
-            throw DataSamplerError(error)
+        intakes.startNow()
+        try await intakes.held { () async throws(DataSamplerError) in
+            do throws(LogStoreError) {
+                try await BlockingWork.run { () throws(LogStoreError) in try store.erase() }
+            } catch {
+                throw DataSamplerError(error)
+            }
         }
     }
 
-    func close() async { if isOwn { await store.close() } else { store.flush() } }
+    func close() async {
+        await intakes.close()
+        if isOwn { await store.close() } else { store.flush() }
+    }
 }
 
 /// A level that a command or a request asks for.
@@ -124,6 +144,17 @@ struct LogLevels: Equatable, Sendable {
 }
 
 extension LogStore.Configuration {
+    /// A source's part of that store.
+    init(
+        _ configuration: DataSamplerConfiguration, intake: FileIntakeSettings, of name: String, scrubbing: LogScrubbing
+    ) {
+        self.init(configuration, applicationName: name, applicationVersion: "")
+        applicationIdentifier = name
+        maximumBytes = intake.bytes
+        maximumAge = .seconds(intake.days * 86_400)
+        self.scrubbing = scrubbing
+    }
+
     /// The store of a data sampler's directory.
     package init(_ configuration: DataSamplerConfiguration, applicationName: String, applicationVersion: String) {
         self.init(

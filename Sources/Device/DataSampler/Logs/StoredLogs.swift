@@ -20,7 +20,9 @@ struct StoredLogs: UploadSource {
         let filter = request.filter(since: since)
         var kinds: [SegmentName.Kind] = []
         if request.type != .application { kinds.append(.crash) }
-        if request.type != .crash { kinds += request.includesRing ? [.application, .ring] : [.application] }
+        if request.type != .crash {
+            kinds += request.includesRing ? [.application, .intake, .ring] : [.application, .intake]
+        }
         let wanted = Set(kinds)
         return try await read { (snapshot) throws(LogStoreError) in
             var planned: [PlannedLogs] = []

@@ -229,6 +229,29 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var reason: String?
     }
 
+    /// Files that are taken into the log store, as one application there. Counts are since the start.
+    public struct Intake: Codable, Equatable, Sendable {
+        /// The application of the lines.
+        public var application: String
+        /// Files that are read now.
+        public var files: Int
+        /// Bytes of them that were not read yet; `nil` before the first look.
+        public var behindBytes: Int?
+        /// When everything that was there had been stored; `nil`: not yet.
+        public var caughtUp: Int64?
+        /// Lines that are stored.
+        public var stored: UInt64
+        /// Lines that were read and not stored, because they are less severe than the level in force or nothing may be
+        /// logged.
+        public var passedBy: UInt64
+        /// Lines that were left out because they came faster than the source's limit. A line of the log says how many.
+        public var leftOut: UInt64
+        /// Why nothing can be stored now; `nil` if it can.
+        public var failure: String?
+        /// Files that cannot be read, and why; at most 10.
+        public var problems: [String]
+    }
+
     /// Where the location comes from, and whether it is known. It has no position.
     public struct Location: Codable, Equatable, Sendable {
         /// The source's name; `nil` if there is none.
@@ -317,6 +340,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var location: Location?
     /// `nil` from an older agent.
     public var encryption: Encryption?
+    /// How far files are taken into the log store; `nil` if none are, if nothing runs, or from an older agent.
+    public var intakes: [Intake]?
 }
 
 /// Where every record is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable`

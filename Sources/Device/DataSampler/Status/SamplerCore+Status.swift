@@ -52,7 +52,7 @@ extension SamplerCore {
             quarantined: queue.quarantinedRecords, queueFailure: queue.failure,
             salvages: queue.ended.compactMap { ended in ended.salvage.map { Self.salvage($0, at: ended.endedWallTime) }
             },
-            logind: run?.logind, location: run?.location, encryption: encryption)
+            logind: run?.logind, location: run?.location, encryption: encryption, intakes: run?.intakes)
         status.holding =
             holding(status) + (transmitter.map(Self.blocked) ?? [])
             + Self.waiting(run?.openUploads ?? [])

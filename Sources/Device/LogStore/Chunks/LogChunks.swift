@@ -119,7 +119,7 @@ extension LogStore {
         since: Date? = nil, until: Date? = nil, isCompressed: Bool = false
     ) throws(LogStoreError) -> LogChunks {
         flush()
-        let kinds = Set([SegmentName.Kind.application, .crash].filter { type == nil || $0.type == type })
+        let kinds = Set([SegmentName.Kind.application, .crash, .intake].filter { type == nil || $0.type == type })
         let snapshot = try StoreSnapshot(
             directory, kinds: kinds, application: application, epoch: try directory.readState()?.epoch ?? .unknown)
         var problems = snapshot.problems

@@ -40,6 +40,8 @@ package final class LogKeys: Sendable {
         }
     }
 
+    func opened(_ id: UInt32) throws(EncryptionError) -> DataKey { try opening(id) }
+
     func key(_ id: UInt32, for path: String) throws(LogStoreError) -> DataKey {
         do throws(EncryptionError) { return try opening(id) } catch { throw LogStoreError(error, path) }
     }

@@ -73,6 +73,9 @@ package struct StoreDirectory: Hashable, Sendable {
                 ids.insert(try SealedForm.keyID(of: head, path: path(name, .index)))
             }
         }
+        for file in try names() where PositionFile.isName(file) {
+            ids.formUnion(try PositionFile.keyIDs(in: path(file)))
+        }
         return ids
     }
 
@@ -112,6 +115,9 @@ package struct SegmentName: Hashable, Comparable, Sendable {
         case crash
         /// Lines less severe than the level in force, kept for a while in case a request asks for them.
         case ring
+        /// Lines that the agent took in from a source. They count as far as they were committed with the position in
+        /// the source.
+        case intake
 
         package var type: LogType { self == .crash ? .crash : .application }
     }
@@ -162,7 +168,7 @@ package struct SegmentName: Hashable, Comparable, Sendable {
     }
 
     /// Reverses ``component(_:)``; `nil` for what is none.
-    private static func application(_ component: Substring) -> String? {
+    static func application(_ component: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = component.utf8[...]
         while let byte = rest.popFirst() {

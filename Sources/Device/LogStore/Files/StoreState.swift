@@ -89,7 +89,7 @@ package struct StoreState: Equatable, Sendable {
         mayBeEncrypted = version == 2
     }
 
-    private static func sum(_ text: String) -> String {
+    static func sum(_ text: String) -> String {
         Data(SHA256.hash(data: Data(text.utf8)).prefix(sumBytes)).hexadecimal
     }
 }

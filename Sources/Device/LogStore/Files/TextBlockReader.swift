@@ -29,19 +29,20 @@ package struct TextBlockReader: ~Copyable {
     ///   - segment: the one that the file belongs to.
     ///   - start: the offset to start from, at the beginning of a line.
     ///   - end: the offset to stop at; `nil` for the file's present end.
+    ///   - fileEnd: bytes of the file that count; `nil` for all.
     package init(
         _ file: consuming OpenFile<LogStoreError>, of segment: SegmentName, keys: LogKeys?, from start: Int = 0,
-        end: Int? = nil
+        end: Int? = nil, fileEnd: Int? = nil
     ) throws(LogStoreError) {
-        try self.init(file, of: segment, keys: keys, from: start, end: end, at: nil)
+        try self.init(file, of: segment, keys: keys, from: start, end: end, fileEnd: fileEnd, at: nil)
     }
 
     /// - Parameter place: a place in encrypted text from which an earlier reader can be gone on with.
     init(
         _ file: consuming OpenFile<LogStoreError>, of segment: SegmentName, keys: LogKeys?, from start: Int, end: Int?,
-        at place: FrameReader.Position?
+        fileEnd: Int?, at place: FrameReader.Position?
     ) throws(LogStoreError) {
-        let size = try file.byteCount()
+        let size = min(try file.byteCount(), fileEnd ?? .max)
         let isFramed = FrameReader.isFramed(try file.read(SealedForm.magic.count, at: 0))
         self.end = isFramed ? end ?? .max : min(end ?? size, size)
         offset = start

@@ -11,6 +11,8 @@ package final class SegmentReader {
     package let index: SegmentIndex?
     private let content: Content
     private let keys: LogKeys?
+    /// Bytes of the text's file that are committed; `nil`: all.
+    private let fileEnd: Int?
     private let inflater: BlockInflater
     /// Where encrypted text that is read on in order is gone on with.
     private var place: FrameReader.Position?
@@ -42,6 +44,7 @@ package final class SegmentReader {
         guard var index = try Self.index(name, in: directory) else {
             content = .text(try OpenFile<LogStoreError>(reading: directory.path(name, .text)))
             self.index = nil
+            fileEnd = try directory.committedBytes(of: name)
             return
         }
         let stored = try StoredSegment(name, in: directory, index: index)
@@ -61,6 +64,7 @@ package final class SegmentReader {
         }
         content = .stored(stored)
         self.index = index
+        fileEnd = nil
     }
 
     /// The index of a sealed segment; `nil` if the text must be read.
@@ -97,7 +101,7 @@ package final class SegmentReader {
         switch content {
         case .text(let file):
             try TextBlockReader(
-                try file.duplicate(), of: name, keys: keys, from: start, end: end, at: place)
+                try file.duplicate(), of: name, keys: keys, from: start, end: end, fileEnd: fileEnd, at: place)
         case .stored: throw LogStoreError(.notFound, "segment \(name.ordinal) has no text")
         }
     }

@@ -117,8 +117,10 @@ package final class StoreFollower {
             var status = stat()
             // The usual case: nothing was appended.
             if parts == [.text], stat(directory.path(name, .text), &status) == 0 {
-                if status.st_size == sizes[name] { continue }
-                sizes[name] = status.st_size
+                // Committing lines does not make their file longer.
+                let size = off_t((try? directory.committedBytes(of: name)) ?? Int(status.st_size))
+                if size == sizes[name] { continue }
+                sizes[name] = size
             }
             do {
                 let reader = try SegmentReader.open(name, in: directory, inflater: inflater)

@@ -173,7 +173,8 @@ package struct StoreVerifier {
 
     private mutating func checkText(_ name: SegmentName) throws(LogStoreError) {
         var reader = try TextBlockReader(
-            try OpenFile<LogStoreError>(reading: directory.path(name, .text)), of: name, keys: directory.keys)
+            try OpenFile<LogStoreError>(reading: directory.path(name, .text)), of: name, keys: directory.keys,
+            fileEnd: try directory.committedBytes(of: name))
         var check = LineCheck(name, path: name.file(.text), naming: namableLines)
         while let text = try reader.next() {
             if !reader.damages.isEmpty { check.resume(at: text) }

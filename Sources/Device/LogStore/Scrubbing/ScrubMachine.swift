@@ -39,6 +39,12 @@ struct ScrubMachine {
         }
     }
 
+    /// The first match; `nil` if there is none.
+    mutating func first(_ program: ScrubProgram, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        reached = [Int](repeating: 0, count: program.steps.count)
+        return firstMatch(program, text, from: 0)
+    }
+
     private mutating func firstMatch(_ program: ScrubProgram, _ text: UnsafeBufferPointer<UInt8>, from: Int) -> Range<
         Int
     >? {

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// Starts a thread for work that blocks.
-enum BackgroundThread {
+package enum BackgroundThread {
     private static let stackBytes = 512 << 10
 
     private final class Work: Sendable {
@@ -21,7 +21,9 @@ enum BackgroundThread {
     ///   - name: at most 15 bytes; shown by `top -H`.
     ///   - isLowPriority: runs at the lowest priority (nice 19).
     /// - Returns: `false` if the system has no room for another thread.
-    static func start(_ name: String, isLowPriority: Bool = false, _ body: @escaping @Sendable () -> Void) -> Bool {
+    package static func start(
+        _ name: String, isLowPriority: Bool = false, _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }

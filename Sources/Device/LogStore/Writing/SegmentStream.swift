@@ -204,6 +204,21 @@ final class ActiveSegment {
 
     var isRemoved: Bool { file.isRemoved }
 
+    /// Returns once the lines are on synced disk.
+    func sync() throws(LogStoreError) { try file.sync() }
+
+    /// Bytes of the file, of which nothing more is written before this is asked again.
+    var writtenFileBytes: Int { fileBytes }
+
+    /// Cuts off what was written behind a place, and syncs that. Nothing may be written afterwards, because numbers
+    /// would come twice.
+    func cut(toFileBytes bytes: Int) throws(LogStoreError) {
+        guard retryingOnInterrupt({ ftruncate(file.descriptor, off_t(bytes)) }) == 0 else {
+            throw file.failure("cutting")
+        }
+        try file.sync()
+    }
+
     /// Hands whole lines to the kernel, as many as there is room for.
     /// - Returns: bytes of the lines in the file, and the failure if these are not all.
     func write(_ text: UnsafeRawBufferPointer, counts: LogLevelCounts) -> (bytes: Int, failure: LogStoreError?) {

@@ -20,19 +20,23 @@ struct StoreKeeper: Sendable {
 
     /// Makes a new, locked segment. Makes the directory if it is missing, and removes old segments if the store is over
     /// its limits.
-    /// - Parameter losses: added to the state's counts in the same step.
-    func begin(_ kind: SegmentName.Kind, counting losses: StoreState.Dropped) throws(LogStoreError) -> ActiveSegment {
+    /// - Parameters:
+    ///   - ordinal: that of the new segment is greater.
+    ///   - losses: added to the state's counts in the same step.
+    func begin(
+        _ kind: SegmentName.Kind, after ordinal: UInt64 = 0, counting losses: StoreState.Dropped
+    ) throws(LogStoreError) -> ActiveSegment {
         // Before the lock, because a new key is synced.
         let key = try directory.isSealing ? directory.keys?.beginningKey(for: directory.path) : nil
-        do { return try beginOnce(kind, key, counting: losses) } catch {
+        do { return try beginOnce(kind, after: ordinal, key, counting: losses) } catch {
             guard error.code == .notFound else { throw error }
             try directory.make()
-            return try beginOnce(kind, key, counting: losses)
+            return try beginOnce(kind, after: ordinal, key, counting: losses)
         }
     }
 
     private func beginOnce(
-        _ kind: SegmentName.Kind, _ key: DataKey?, counting losses: StoreState.Dropped
+        _ kind: SegmentName.Kind, after ordinal: UInt64, _ key: DataKey?, counting losses: StoreState.Dropped
     ) throws(LogStoreError) -> ActiveSegment {
         var made: SegmentName?
         do {
@@ -41,7 +45,7 @@ struct StoreKeeper: Sendable {
                 let segments = try survey()
                 // The state may be older than the segments after a restore or a power cut. No ordinal may be used
                 // twice.
-                state.next = max(state.next, (segments.map(\.name.ordinal).max() ?? 0) + 1)
+                state.next = max(state.next, ordinal + 1, (segments.map(\.name.ordinal).max() ?? 0) + 1)
                 if key != nil { state.mayBeEncrypted = true }
                 retain(segments, &state)
                 let segment = try ActiveSegment(
@@ -92,13 +96,24 @@ struct StoreKeeper: Sendable {
     private func retain(_ segments: [RetentionPlan.Segment], _ state: inout StoreState) {
         let limits = RetentionPlan.Limits(
             bytes: maximumBytes, ringBytes: ringBytes, oldest: SystemClock.wallMicroseconds() - maximumAge)
-        let plan = RetentionPlan(segments, limits: limits) { name in
+        let plan = RetentionPlan(segments, limits: limits, ofIntake: intakeLimits()) { name in
             (try? SegmentIndex(name, in: directory))?.whole.times.upperBound
         }
         for victim in plan.victims {
             state.count(lines(of: victim.name), as: victim.reason)
             state.removing.append(victim.name)
         }
+    }
+
+    /// What each intake may keep. Everybody who removes segments keeps to it.
+    private func intakeLimits() -> [String: RetentionPlan.Limits] {
+        var limits: [String: RetentionPlan.Limits] = [:]
+        for file in (try? directory.names()) ?? [] where PositionFile.isName(file) {
+            guard let head = try? PositionFile.Head(reading: directory.path(file)) else { continue }
+            limits[head.application] = RetentionPlan.Limits(
+                bytes: head.maximumBytes, ringBytes: 0, oldest: SystemClock.wallMicroseconds() - head.maximumAge)
+        }
+        return limits
     }
 
     /// Bytes that each segment's files occupy on disk. Counted in file system blocks, because small segments take more
@@ -133,8 +148,9 @@ struct StoreKeeper: Sendable {
     private func lines(of name: SegmentName) -> LogLevelCounts {
         if let index = try? SegmentIndex(name, in: directory) { return LogLevelCounts(index.whole.levelCounts) }
         var tally = LineTally()
+        let fileEnd = (try? directory.committedBytes(of: name)) ?? nil
         if let file = try? OpenFile<LogStoreError>(reading: directory.path(name, .text)),
-            var reader = try? TextBlockReader(file, of: name, keys: directory.keys)
+            var reader = try? TextBlockReader(file, of: name, keys: directory.keys, fileEnd: fileEnd)
         {
             while let text = try? reader.next() { tally.add(text: text) }
         } else if let rebuilder = try? SegmentIndexRebuilder(name, in: directory, epoch: .random()),
@@ -145,14 +161,19 @@ struct StoreKeeper: Sendable {
         return LogLevelCounts(tally.levelCounts)
     }
 
-    /// Removes every segment, counted as deleted. Segments being written are removed too; their writers count the lines
-    /// that they lose when they notice it.
+    /// Removes every segment, counted as deleted, and every position of an intake, which says what is in files of the
+    /// machine. Segments being written are removed too; their writers count the lines that they lose when they notice
+    /// it. An intake that runs fails, and begins as new.
     func eraseAll() throws(LogStoreError) {
         try directory.withState { (state) throws(LogStoreError) in
             for (name, parts) in try directory.segments() {
                 let isWritten = parts.contains(.text) && (try? Claim(name, in: directory)) == nil
                 if !isWritten { state.count(lines(of: name), as: .deleted) }
                 state.removing.append(name)
+            }
+            // Before the segments go: a batch that is being written then finds no place for its commit.
+            for file in try directory.names() where PositionFile.holdsPositions(file) {
+                try directory.remove(file)
             }
         }
     }
@@ -206,6 +227,7 @@ struct StoreKeeper: Sendable {
 
     private func seal(_ claim: borrowing Claim, atLowPriority: Bool) throws(LogStoreError) {
         let epoch = try directory.withState { $0.epoch }
+        try claim.cutUncommitted(in: directory)
         let work = { @Sendable [directory, name = claim.name] () throws(LogStoreError) in
             try SegmentSealer().seal(name, in: directory, epoch: epoch)
         }
@@ -254,6 +276,13 @@ struct StoreKeeper: Sendable {
             self.file = file
         }
 
+        /// Cuts off lines of an intake whose position was not committed. Their source still has them.
+        func cutUncommitted(in directory: StoreDirectory) throws(LogStoreError) {
+            guard let bytes = try directory.committedBytes(of: name), try file.byteCount() > bytes else { return }
+            let path = directory.path(name, .text)
+            guard retryingOnInterrupt({ truncate(path, off_t(bytes)) }) == 0 else { throw file.failure("cutting") }
+        }
+
         /// The level of an incomplete line; verbose if even the level is missing.
         func level(ofLast bytes: Int) -> LogLevel {
             guard bytes > LogLine.levelOffset, let size = try? file.byteCount(),
@@ -289,17 +318,42 @@ struct RetentionPlan: Equatable, Sendable {
 
     private(set) var victims: [Victim] = []
 
+    /// Segments that share a limit.
+    private enum Group: Hashable {
+        case own
+        case ring
+        case intake(String)
+
+        init(_ name: SegmentName) {
+            switch name.kind {
+            case .application, .crash: self = .own
+            case .ring: self = .ring
+            case .intake: self = .intake(name.application)
+            }
+        }
+    }
+
     /// - Parameters:
     ///   - segments: in any order.
-    ///   - lastTime: the time of a segment's last line; `nil` if unknown. Called only until the first segment that is
-    ///     young enough.
-    init(_ segments: [Segment], limits: Limits, lastTime: (SegmentName) -> Int64?) {
-        for (isRing, cap) in [(false, limits.bytes), (true, limits.ringBytes)] {
-            let ours = segments.filter { ($0.name.kind == .ring) == isRing }.sorted { $0.name < $1.name }
+    ///   - ofIntake: the limits of each intake, by its application. One that has none keeps to `limits`.
+    ///   - lastTime: the time of a segment's last line; `nil` if unknown. Called only until the first segment of a
+    ///     group that is young enough.
+    init(
+        _ segments: [Segment], limits: Limits, ofIntake: [String: Limits] = [:], lastTime: (SegmentName) -> Int64?
+    ) {
+        let groups = Dictionary(grouping: segments) { Group($0.name) }
+        for (group, ours) in groups.sorted(by: { $0.value[0].name < $1.value[0].name }) {
+            let (cap, oldest) =
+                switch group {
+                case .own: (limits.bytes, limits.oldest)
+                case .ring: (limits.ringBytes, limits.oldest)
+                case .intake(let application):
+                    (ofIntake[application]?.bytes ?? limits.bytes, ofIntake[application]?.oldest ?? limits.oldest)
+                }
             var total = ours.reduce(0) { $0 + $1.bytes }
             var mayBeOld = true
-            for segment in ours where segment.isClosed {
-                if mayBeOld, let last = lastTime(segment.name), last < limits.oldest {
+            for segment in ours.sorted(by: { $0.name < $1.name }) where segment.isClosed {
+                if mayBeOld, let last = lastTime(segment.name), last < oldest {
                     victims.append(Victim(name: segment.name, reason: .ageCap))
                 } else {
                     mayBeOld = false

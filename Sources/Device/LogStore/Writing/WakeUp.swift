@@ -3,12 +3,12 @@ import Glibc
 /// Wakes one waiting thread. A wake-up while nobody waits is kept for the next wait. Any thread may wake.
 ///
 /// `@unchecked Sendable`: the pointers are to objects made for several threads, and the mutex guards `isAwake`.
-final class WakeUp: @unchecked Sendable {
+package final class WakeUp: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var isAwake = false
 
-    init() {
+    package init() {
         mutex.initialize(to: pthread_mutex_t())
         pthread_mutex_init(mutex, nil)
         condition.initialize(to: pthread_cond_t())
@@ -27,7 +27,7 @@ final class WakeUp: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    func wake() {
+    package func wake() {
         pthread_mutex_lock(mutex)
         isAwake = true
         pthread_cond_signal(condition)
@@ -35,7 +35,7 @@ final class WakeUp: @unchecked Sendable {
     }
 
     /// - Returns: `false` if the time passed without a wake-up.
-    func wait(milliseconds: Int64) -> Bool {
+    package func wait(milliseconds: Int64) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         deadline.tv_sec += Int(milliseconds / 1000)

@@ -1,0 +1,83 @@
+import CommandKit
+import DataSampler
+import Intake
+import TelemetryBasics
+import WireModel
+
+extension SettingType where Value == FileIntakeSettings {
+    /// A source of the setting `intake`.
+    static let fileIntake = object(
+        FileIntakeSettings(),
+        [
+            Setting(
+                "files", \.files, .paths, "Absolute paths, with the wildcards of glob(7)",
+                example: "/var/log/nginx/*.log"),
+            Setting(
+                "start", \.start, .start,
+                """
+                Where the first start begins: now (at the ends of the files), all, or a date (files changed since then)
+                """),
+            Setting("level", \.level, .logLevel, "Level of the lines"),
+            Setting(
+                "eventStart", \.eventStart, .text,
+                """
+                Pattern with which the first line of an event begins, in the syntax of the profile's scrubPatterns; \
+                other lines belong to the event before them
+                """,
+                fallback: "each line is an event", example: "[0-9]{4}-"),
+            Setting(
+                "bytes", \.bytes, .integer(LogRetention.leastBytes...(.max)), "Bytes on disk of the source's segments"),
+            Setting(
+                "days", \.days, .number(SettingRange(LogRetention.daysAllowed)),
+                "Days for which a segment is kept after its last line"),
+            Setting(
+                "linesPerSecond", \.linesPerSecond, .integer(1...(.max)),
+                "Lines stored in a second; what comes faster is left out and counted", fallback: "no limit"),
+            Setting(
+                "burst", \.burst, .integer(1...(.max)), "Lines that may come at once; counts with linesPerSecond"),
+        ])
+}
+
+extension SettingType where Value == [String] {
+    fileprivate static let paths = SettingType(.names(known: nil), text: { $0.joined(separator: ",") }) {
+        given throws(CommandError) in
+        switch given.value {
+        case .list(let paths): return paths
+        case .text(let path): return [path]
+        case .number, .flag, .table: throw given.wrong("a list of paths")
+        }
+    }
+}
+
+extension SettingType where Value == FileIntake.Start {
+    private static var forms: String { "now, all, or a date such as 2026-11-29 or 2026-11-29T08:00:00Z" }
+
+    fileprivate static let start = SettingType(
+        .text(range: forms, pattern: nil),
+        text: { start in
+            switch start {
+            case .now: "now"
+            case .all: "all"
+            case .since(let time): Timestamp.text(time)
+            }
+        }
+    ) { given throws(CommandError) in
+        switch try given.text() {
+        case "now": return .now
+        case "all": return .all
+        case let text:
+            guard let time = Timestamp.parse(text) else { throw given.wrong(forms) }
+            return .since(time)
+        }
+    }
+}
+
+extension SettingType where Value == LogLevel {
+    fileprivate static let logLevel = SettingType(.choice(LogLevel.allCases.map(\.name)), text: \.name) {
+        given throws(CommandError) in
+        guard case .text(let text) = given.value, let level = LogLevel(name: text) else {
+            throw given.wrong("one of \(LogLevel.allCases.map(\.name).joined(separator: ", "))")
+        }
+        return level
+    }
+}

@@ -1,0 +1,83 @@
+import Intake
+import LogStore
+import WireModel
+
+/// Files whose lines are taken into the log store, as an application of their own.
+package struct FileIntakeSettings: Equatable, Sendable {
+    /// Patterns of glob(7), each an absolute path.
+    package var files: [String] = []
+    /// Where reading begins at the first start of the source. What was there before stays out unless asked for.
+    package var start = FileIntake.Start.now
+    /// The level of all lines.
+    package var level = LogLevel.information
+    /// The lines with which an event of several lines begins, in the syntax of scrub patterns; a match must begin with
+    /// the line. `nil`: each line is an event.
+    package var eventStart: String?
+    /// Bytes on disk of the source's segments, 1,000,000 or more.
+    package var bytes = 20_000_000
+    /// Days for which a segment is kept after its last line, 1 to 3,650.
+    package var days = 14.0
+    /// Lines that are stored in a second, 1 or more. What comes faster is left out and counted. `nil`: all.
+    package var linesPerSecond: Int?
+    /// Lines that may come at once after a quiet time, 1 or more; counts only with `linesPerSecond`.
+    package var burst = 10_000
+
+    package init() {}
+
+    /// The most sources.
+    package static let maximumSources = 64
+    private static let maximumNameBytes = 100
+
+    /// - Parameters:
+    ///   - name: the source's application.
+    ///   - directory: the data directory. Files in it are refused, because each line that is taken in makes a longer
+    ///     file there.
+    func check(_ name: String, dataDirectory directory: String) throws(DataSamplerError) {
+        func refuse(_ message: String) -> DataSamplerError {
+            DataSamplerError(.invalidConfiguration, "intake.\(name)\(message)")
+        }
+        let isName = name.utf8.allSatisfy { byte in
+            switch UInt8(byte) {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard isName, (1...Self.maximumNameBytes).contains(name.utf8.count) else {
+            throw refuse(
+                ": the name must have 1 to \(Self.maximumNameBytes) letters, digits, dots, underscores and hyphens")
+        }
+        guard !files.isEmpty else { throw refuse(".files is missing: name the files to take in") }
+        for file in files {
+            guard file.hasPrefix("/") else { throw refuse(".files has '\(file)': it must be an absolute path") }
+            guard !file.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
+                throw refuse(
+                    ".files has '\(file)', which is in the data directory: the agent's own files cannot be named")
+            }
+        }
+        if let eventStart {
+            do { _ = try LinePattern(eventStart) } catch { throw refuse(".eventStart: \(error.message)") }
+        }
+        guard bytes >= LogRetention.leastBytes else {
+            throw refuse(".bytes is \(bytes): it must be \(LogRetention.leastBytes) or more")
+        }
+        guard LogRetention.daysAllowed.contains(days) else { throw refuse(".days is \(days): it must be 1 to 3650") }
+        for (key, value) in [("linesPerSecond", linesPerSecond ?? 1), ("burst", burst)] where value < 1 {
+            throw refuse(".\(key) is \(value): it must be 1 or more")
+        }
+    }
+}
+
+extension FileIntake.Configuration {
+    /// - Parameter startsNow: begins at the present ends of the files, whatever the settings say.
+    init(_ settings: FileIntakeSettings, startsNow: Bool) {
+        self.init(patterns: settings.files)
+        start = startsNow ? .now : settings.start
+        level = settings.level
+        // The pattern was checked with the configuration.
+        if let pattern = settings.eventStart.flatMap({ try? LinePattern($0) }) {
+            isEventStart = { pattern.begins($0) }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import LogStore
+
+/// Something whose lines are taken into the log store: files, the journal, a socket.
+///
+/// A source reads and never decides what counts. ``IntakeCommitter`` stores each batch with the positions in it, and
+/// tells the source what became of it. So a source keeps nothing on disk itself. One thread at a time uses a source.
+package protocol IntakeSource: AnyObject {
+    /// Begins, or goes back, to what is stored: at the start, and after a batch that could not be stored. The next
+    /// batch has the lines behind these positions, some of them for the second time.
+    /// - Parameters:
+    ///   - positions: what was committed. Empty at the first start of the source.
+    func begin(at positions: [String: [UInt8]])
+
+    /// Adds lines and their positions until the batch is full or nothing is left for now. Does not wait.
+    /// - Returns: whether there is more to read at once.
+    func read(into batch: inout IntakeBatch) -> Bool
+
+    /// The last batch is on synced disk. Now the source may let go of it: close a file, answer a sender.
+    func committed()
+
+    /// How far reading is behind writing, as of the last read.
+    var lag: IntakeLag { get }
+}
+
+/// How far a source is behind.
+package struct IntakeLag: Equatable, Sendable {
+    /// Bytes that are there and not read yet; `nil` if the source cannot tell.
+    package var bytes: Int?
+    /// Things that are read: files, journals, connections.
+    package var parts = 0
+    /// What cannot be read at present, with the remedy. At most 10.
+    package var problems: [String] = []
+
+    package init(bytes: Int? = nil, parts: Int = 0, problems: [String] = []) {
+        self.bytes = bytes
+        self.parts = parts
+        self.problems = problems
+    }
+}

@@ -1,0 +1,59 @@
+import CommandKit
+import DataSampler
+import Foundation
+import Intake
+import Testing
+import WireModel
+
+@testable import AgentCommands
+
+/// The setting `intake`.
+@Suite struct FileIntakeSettingTests {
+    private static func sources(_ text: String) throws -> [String: FileIntakeSettings] {
+        let values = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
+        let layers = SettingLayers<AgentSettings>(
+            flags: ["data": "/data", "collector": "http://localhost"], environment: [:], file: (values, "agent.json5"))
+        return try AgentSettings(layers, needsCollector: true).configuration.fileIntakes
+    }
+
+    @Test func `No file is taken in where none is named`() throws { #expect(try Self.sources("{}").isEmpty) }
+
+    @Test func `A source has what the file says, and defaults`() throws {
+        let sources = try Self.sources(
+            """
+            {intake: {
+              nginx: {files: '/var/log/nginx/*.log'},
+              'shop.app': {files: ['/a/*.log', '/b,c.log'], start: '2026-11-29', level: 'warning',
+                eventStart: '\\\\d{4}-', bytes: 1000000, days: 1, linesPerSecond: 5, burst: 7},
+              all: {files: ['/a'], start: 'all'},
+            }}
+            """)
+        var nginx = FileIntakeSettings()
+        nginx.files = ["/var/log/nginx/*.log"]
+        #expect(sources["nginx"] == nginx && nginx.start == .now)
+        var shop = FileIntakeSettings()
+        shop.files = ["/a/*.log", "/b,c.log"]
+        shop.start = .since(1_795_910_400_000_000)
+        shop.level = .warning
+        shop.eventStart = "\\d{4}-"
+        (shop.bytes, shop.days, shop.linesPerSecond, shop.burst) = (1_000_000, 1, 5, 7)
+        #expect(sources["shop.app"] == shop)
+        #expect(sources["all"]?.start == .all && sources.count == 3)
+    }
+
+    @Test(arguments: [
+        ("{web: {}}", "intake.web.files is missing"),
+        ("{web: {files: ['a.log']}}", "it must be an absolute path"),
+        ("{web: {files: ['/data/logs/x']}}", "data directory"),
+        ("{web: {files: ['/a'], start: 'soon'}}", "now, all, or a date"),
+        ("{web: {files: ['/a'], level: 'loud'}}", "error, warning, information, verbose"),
+        ("{web: {files: ['/a'], eventStart: '('}}", "intake.web.eventStart"),
+        ("{web: {files: ['/a'], bytes: 5}}", "1000000 or more"),
+        ("{web: {files: ['/a'], file: 1}}", "file"),
+        ("{'we b': {files: ['/a']}}", "intake.we b"),
+    ])
+    func `What cannot be is refused, and the message names it`(source: String, words: String) {
+        let error = #expect(throws: CommandError.self) { try Self.sources("{intake: \(source)}") }
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+    }
+}
