@@ -157,4 +157,15 @@ import WireModel
             #expect(try EncryptedStore.text(directory) == String(decoding: text, as: UTF8.self))
         }
     }
+
+    @Test func `A stop waits for no more than the segment under way`() throws {
+        _ = try seal(150_000, in: store.withoutKeys)
+        let keeper = StoreKeeper(
+            directory: directory, maximumBytes: 50_000_000, ringBytes: 5_000_000,
+            maximumAge: 3650 * 86_400 * 1_000_000)
+        try keeper.sealAll(atLowPriority: true) { false }
+        #expect(try !store.bytes(name.file(.sealed)).starts(with: Array("WS1L".utf8)), "the next start converts it")
+        try keeper.sealAll(atLowPriority: true)
+        #expect(try store.bytes(name.file(.sealed)).starts(with: Array("WS1L".utf8)))
+    }
 }

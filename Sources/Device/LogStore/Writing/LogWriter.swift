@@ -348,7 +348,8 @@ final class LogWriter: Sendable {
             isOver = isLast
             // Crash logs are segments too, so a stop that seals waits for them.
             session.reportCrashes()
-            try? keeper.sealAll(atLowPriority: !isLast)
+            // A stop waits for the segment under way, and seals the others itself.
+            try? keeper.sealAll(atLowPriority: !isLast) { isLast || !isStopping.load(ordering: .acquiring) }
         }
     }
 }

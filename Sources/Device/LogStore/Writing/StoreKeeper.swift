@@ -160,12 +160,16 @@ struct StoreKeeper: Sendable {
     // MARK: - Sealing
 
     /// Seals every segment that nobody writes any more, oldest first, and then removes those over the limits.
-    /// - Parameter atLowPriority: compresses on a thread of low priority, for which this one waits.
+    ///
+    /// - Parameters:
+    ///   - atLowPriority: compresses on a thread of low priority, for which this one waits. A busy machine may give it
+    ///     no turn for minutes.
+    ///   - goesOn: asked before each segment.
     /// - Throws: what stopped it. The next call continues.
-    func sealAll(atLowPriority: Bool) throws(LogStoreError) {
+    func sealAll(atLowPriority: Bool, while goesOn: () -> Bool = { true }) throws(LogStoreError) {
         try tidy()
         var done: UInt64 = 0
-        while let claim = try claim(after: done) {
+        while goesOn(), let claim = try claim(after: done) {
             done = claim.name.ordinal
             do { try seal(claim, atLowPriority: atLowPriority) } catch {
                 // What is damaged stays as it is, and what waits for its key waits. Others need not.
@@ -173,15 +177,16 @@ struct StoreKeeper: Sendable {
             }
         }
         try retain()
-        if directory.keys != nil { try convertAll(atLowPriority: atLowPriority) }
+        // A stop need not wait for that; the next start goes on.
+        if atLowPriority { try convertAll(while: goesOn) }
     }
 
     /// Encrypts sealed segments that are plain, or the reverse, and lets go of keys that nothing names any more.
-    private func convertAll(atLowPriority: Bool) throws(LogStoreError) {
-        // A stop need not wait for that; the next start goes on.
-        guard atLowPriority, let keys = directory.keys else { return }
+    private func convertAll(while goesOn: () -> Bool) throws(LogStoreError) {
+        guard let keys = directory.keys else { return }
         let converter = SegmentConverter(directory: directory)
         for name in try directory.segments().filter({ $0.value == [.sealed, .index] }).keys.sorted() {
+            guard goesOn() else { return }
             do {
                 guard try converter.mayBeDue(name) else { continue }
                 try BackgroundThread.atLowPriority { @Sendable [directory] () throws(LogStoreError) in
