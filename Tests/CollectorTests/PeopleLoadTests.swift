@@ -176,6 +176,14 @@ struct PeopleLoadTests {
         func record(_ name: String) { recorded.withLock { $0.append(name) } }
     }
 
+    /// The runtime's reference to a lane does not keep it alive, and a thread that queues a step outlives its task.
+    @Test func `An organization has the same lane for as long as the executor lives`() {
+        let people = PeopleExecutor(threads: 1)
+        weak let west = people.lane(of: "west")
+        #expect(west != nil && west === people.lane(of: "west"))
+        #expect(west !== people.lane(of: nil) && people.lane(of: nil) === people.lane(of: nil))
+    }
+
     /// With one thread: fifty steps of an organization wait, and another's comes after one of them.
     @Test func `Organizations take turns`() async {
         let people = PeopleExecutor(threads: 1)

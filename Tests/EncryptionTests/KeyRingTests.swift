@@ -1,4 +1,5 @@
 import Crypto
+import Dispatch
 import Foundation
 import Glibc
 import Logging
@@ -84,6 +85,36 @@ import Testing
         #expect(Set(ids).count == KeyPurpose.allCases.count)
         let queue = ids[1]
         #expect(code { () throws(EncryptionError) in _ = try keys.key(queue, for: .logs) } == .keyGone)
+    }
+
+    // MARK: Several processes
+
+    @Test func `Two rings of one directory add keys in turn, and none is lost`() throws {
+        let (first, second) = (ring(), ring())
+        // Both look before there is a file.
+        for ring in [first, second] {
+            #expect(code { () throws(EncryptionError) in _ = try ring.key(1, for: .application) } == .keyGone)
+        }
+        let logs = try first.sealingKey(for: .logs)
+        let sealed = try seal("identity", with: second)
+        #expect(try open(sealed, with: first) == "identity", "what another has added is found")
+        let third = ring()
+        #expect(try open(sealed, with: third) == "identity")
+        #expect(try third.key(logs.id, for: .logs).id == logs.id)
+        #expect(try first.sealingKey(for: .application).id == third.sealingKey(for: .application).id)
+    }
+
+    @Test func `Of rings that begin at once one makes the device key, and one key serves all`() throws {
+        let rings = (0..<8).map { _ in ring() }
+        let sealed = Mutex<[Data]>([])
+        DispatchQueue.concurrentPerform(iterations: rings.count) { number in
+            let envelope = try? Envelope.seal(
+                Data("\(number)".utf8), label: "", with: rings[number].sealingKey(for: .application))
+            sealed.withLock { $0 += [envelope].compactMap(\.self) }
+        }
+        let later = ring()
+        #expect(try Set(sealed.withLock { $0 }.map { try open($0, with: later) }) == Set((0..<8).map { "\($0)" }))
+        #expect(later.status.keys.count == 1)
     }
 
     // MARK: The device key

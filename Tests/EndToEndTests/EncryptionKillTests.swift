@@ -5,7 +5,7 @@ import Testing
 /// kill -9 at steps of what changes a directory's encryption. The next start goes on; nothing is lost or doubled.
 ///
 /// With `WS1_KILL_STEPS=all` the agent dies at each step once, which takes about half an hour. With another value one
-/// step of twelve is drawn. Without it only the first of the operations is played, in the same way.
+/// step of twelve is drawn. Without it nothing is played.
 @Suite(.serialized, .timeLimit(.minutes(30)))
 struct EncryptionKillTests {
     /// More than any operation has.
@@ -134,7 +134,8 @@ struct EncryptionKillTests {
 
     // MARK: - On and off
 
-    @Test func `A start that switches encryption on or off may be killed anywhere`() async throws {
+    @Test(.enabled(if: EncryptionKillTests.asked != nil, "takes minutes: WS1_KILL_STEPS"))
+    func `A start that switches encryption on or off may be killed anywhere`() async throws {
         try await play { scene in
             try await scene.restart(Self.plain)
             try await scene.record("before")

@@ -144,21 +144,23 @@ extension KeyRing {
     /// - Returns: the keys that were there; none if the file could not be read.
     @discardableResult package func destroy() throws(EncryptionError) -> [DestroyedKey] {
         try state.withLock { (state) throws(EncryptionError) in
-            let content = (try? file.read()) ?? nil
             state = .destroyed
-            var failure: EncryptionError?
-            for provider in [provider] + others {
-                do throws(EncryptionError) { try provider.destroy() } catch {
-                    logger.error("a device key is not destroyed", metadata: ["reason": "\(error.message)"])
-                    // One that this program may not change is its owner's. Then the wrapped keys are what goes.
-                    let reason = (error.cause as? FileError)?.systemError
-                    if ![EACCES, EPERM, EROFS].contains(reason) { failure = error }
+            return try file.exclusively { () throws(EncryptionError) in
+                let content = (try? file.read()) ?? nil
+                var failure: EncryptionError?
+                for provider in [provider] + others {
+                    do throws(EncryptionError) { try provider.destroy() } catch {
+                        logger.error("a device key is not destroyed", metadata: ["reason": "\(error.message)"])
+                        // One that this program may not change is its owner's. Then the wrapped keys are what goes.
+                        let reason = (error.cause as? FileError)?.systemError
+                        if ![EACCES, EPERM, EROFS].contains(reason) { failure = error }
+                    }
+                    file.reached(.deviceKeyDestroyed)
                 }
-                file.reached(.deviceKeyDestroyed)
+                try file.destroy()
+                if let failure { throw failure }
+                return Self.destroyed(content)
             }
-            try file.destroy()
-            if let failure { throw failure }
-            return Self.destroyed(content)
         }
     }
 

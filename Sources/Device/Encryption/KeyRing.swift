@@ -15,7 +15,10 @@ import WireModel
 ///                                      └───────► closed
 ///
 /// Nothing is read before the first use, so a device key that is missing delays nobody who needs no keys. A file that
-/// cannot be read is never replaced: only ``destroy()`` gives sealed data up. One process at a time uses a directory.
+/// cannot be read is never replaced: only ``destroy()`` gives sealed data up.
+///
+/// Several processes may use a directory: an agent that starts needs the keys of its log before it has the lock that a
+/// command still holds. They take turns at changing the file, and each takes over what another has added.
 package final class KeyRing: Sendable {
     /// Seals after which a purpose gets a new key: a quarter of what random nonces allow. After ``hardLimit`` nothing
     /// is sealed with a key, even if no new one can be written.
@@ -101,7 +104,7 @@ package final class KeyRing: Sendable {
             }
             let used = (ring.used[key.id] ?? 0) + 1
             if used > entry.seals { try reserve(key.id, used, in: &ring) }
-            ring.used[key.id] = used
+            ring.used[key.id] = max(used, ring.used[key.id] ?? 0)
             return key
         }
     }
@@ -112,8 +115,11 @@ package final class KeyRing: Sendable {
     ///   none.
     package func key(_ id: UInt32, for purpose: KeyPurpose) throws(EncryptionError) -> DataKey {
         try withRing { (ring) throws(EncryptionError) in
-            guard let entry = ring.content.keys.first(where: { $0.id == id && $0.purpose == purpose.description })
-            else {
+            func entry() -> KeysFile.Entry? {
+                ring.content.keys.first { $0.id == id && $0.purpose == purpose.description }
+            }
+            if entry() == nil { try takeOver(&ring) }
+            guard let entry = entry() else {
                 throw EncryptionError(
                     .keyGone,
                     "key \(id) is not among the keys of this device: a wipe has destroyed it, or another device has it")
@@ -135,17 +141,20 @@ package final class KeyRing: Sendable {
         of purpose: KeyPurpose, named: Set<UInt32>
     ) throws(EncryptionError) -> [UInt32] {
         try withRing { (ring) throws(EncryptionError) in
-            let active = ring.active(purpose)?.id
-            let unused = ring.content.keys.filter {
-                $0.purpose == purpose.description && $0.id != active && !named.contains($0.id)
-            }.map(\.id)
-            guard !unused.isEmpty else { return [] }
-            var content = ring.content
-            content.keys.removeAll { unused.contains($0.id) }
-            try file.write(content)
-            ring.content = content
-            for id in unused { (ring.keys[id], ring.used[id]) = (nil, nil) }
-            return unused
+            try file.exclusively { () throws(EncryptionError) in
+                try takeOver(&ring)
+                let active = ring.active(purpose)?.id
+                let unused = ring.content.keys.filter {
+                    $0.purpose == purpose.description && $0.id != active && !named.contains($0.id)
+                }.map(\.id)
+                guard !unused.isEmpty else { return [] }
+                var content = ring.content
+                content.keys.removeAll { unused.contains($0.id) }
+                try file.write(content)
+                ring.content = content
+                for id in unused { (ring.keys[id], ring.used[id]) = (nil, nil) }
+                return unused
+            }
         }
     }
 
@@ -170,6 +179,17 @@ package final class KeyRing: Sendable {
     }
 
     private func addKey(_ purpose: KeyPurpose, to ring: inout Ring) throws(EncryptionError) -> KeysFile.Entry {
+        try file.exclusively { () throws(EncryptionError) in
+            if try takeOver(&ring), let present = ring.active(purpose),
+                !isUsedUp(present, ring.used[present.id] ?? 0)
+            {
+                return present
+            }
+            return try writeKey(purpose, to: &ring)
+        }
+    }
+
+    private func writeKey(_ purpose: KeyPurpose, to ring: inout Ring) throws(EncryptionError) -> KeysFile.Entry {
         guard ring.content.next < .max else {
             throw EncryptionError(.invalid, "\(file.path) has given all ids to keys: wipe the device")
         }
@@ -192,17 +212,34 @@ package final class KeyRing: Sendable {
             throw EncryptionError(
                 .diskFull, "key \(id) is used up and no new one could be written: make room on the disk")
         }
-        guard let index = ring.content.keys.firstIndex(where: { $0.id == id }) else { return }
-        var content = ring.content
-        content.keys[index].seals = used + Self.reservation - 1
-        do throws(EncryptionError) { try file.write(content) } catch {
+        do throws(EncryptionError) {
+            try file.exclusively { () throws(EncryptionError) in
+                try takeOver(&ring)
+                // In memory in any case, so that a full disk is asked again after as many seals only.
+                guard let index = ring.content.keys.firstIndex(where: { $0.id == id }) else { return }
+                ring.content.keys[index].seals = max(used, ring.used[id] ?? 0) + Self.reservation - 1
+                try file.write(ring.content)
+            }
+        } catch {
             logger.warning("seals of a key are not counted on disk", metadata: ["reason": "\(error.message)"])
         }
-        // In memory in any case, so that a full disk is asked again after as many seals only.
-        ring.content = content
     }
 
     // MARK: Opening
+
+    /// Takes over what another process has changed in the file.
+    ///
+    /// - Returns: whether there was anything.
+    @discardableResult
+    private func takeOver(_ ring: inout Ring) throws(EncryptionError) -> Bool {
+        guard let content = try file.read(), content != ring.content else { return false }
+        let former = ring
+        ring = try unwrap(content).0
+        ring.nextAttempt = former.nextAttempt
+        // Both count their seals from what the file said, so the greater number is the safe one.
+        for (id, count) in former.used { ring.used[id] = max(count, ring.used[id] ?? 0) }
+        return true
+    }
 
     func withRing<Result: Sendable>(
         _ body: (inout Ring) throws(EncryptionError) -> Result
@@ -238,7 +275,7 @@ package final class KeyRing: Sendable {
 
     /// There are no keys yet. Nothing but a first device key is written before a data key is needed.
     func begin() throws(EncryptionError) -> Ring {
-        let key = try givenOrMade()
+        let key = try file.exclusively { () throws(EncryptionError) in try givenOrMade() }
         // Random, so that an id of a former file means another key than an id of this one.
         let first = UInt32.random(in: 1..<(1 << 24))
         return Ring(
@@ -306,7 +343,7 @@ package final class KeyRing: Sendable {
     /// one goes on.
     private func move(_ ring: inout Ring) throws(EncryptionError) {
         do throws(EncryptionError) {
-            let key = try givenOrMade()
+            let key = try file.exclusively { () throws(EncryptionError) in try givenOrMade() }
             try rewrap(&ring, key, provider.kind, nil)
         } catch {
             guard error.isTemporary else { throw error }
@@ -321,16 +358,19 @@ package final class KeyRing: Sendable {
     func rewrap(
         _ ring: inout Ring, _ key: SymmetricKey, _ kind: DeviceKeyProviderKind, _ parameters: PasscodeParameters?
     ) throws(EncryptionError) {
-        var content = ring.content
-        for (index, entry) in content.keys.enumerated() {
-            // One that does not unwrap stays as it is, for a copy of the device key to open.
-            guard let dataKey = ring.keys[entry.id] else { continue }
-            content.keys[index].wrapped = try dataKey.wrapped(by: key).hexadecimal
+        try file.exclusively { () throws(EncryptionError) in
+            try takeOver(&ring)
+            var content = ring.content
+            for (index, entry) in content.keys.enumerated() {
+                // One that does not unwrap stays as it is, for a copy of the device key to open.
+                guard let dataKey = ring.keys[entry.id] else { continue }
+                content.keys[index].wrapped = try dataKey.wrapped(by: key).hexadecimal
+            }
+            (content.provider, content.device, content.passcode) = (kind, key.fingerprint, parameters)
+            try file.write(content)
+            file.reached(.migrated)
+            (ring.content, ring.deviceKey) = (content, key)
         }
-        (content.provider, content.device, content.passcode) = (kind, key.fingerprint, parameters)
-        try file.write(content)
-        file.reached(.migrated)
-        (ring.content, ring.deviceKey) = (content, key)
     }
 
     /// Destroys device keys that wrap nothing any more: what a move leaves, perhaps after a kill.

@@ -57,16 +57,27 @@ struct KeysFile: Sendable {
         self.reached = reached
     }
 
+    /// Runs `body` while no other process changes the file or makes a device key. It must not be nested.
+    func exclusively<Result>(_ body: () throws(EncryptionError) -> Result) throws(EncryptionError) -> Result {
+        // The directory's own lock, so that there is no further file.
+        var directory = try OpenFile<EncryptionError>(Paths.parent(of: path) ?? ".", O_RDONLY | O_DIRECTORY)
+        try directory.waitForLock()
+        return try body()
+    }
+
     /// `nil` if there is no file.
     ///
     /// - Throws: `damaged` if neither half is what was written; `newerVersion`, `io`.
     func read() throws(EncryptionError) -> Content? {
-        guard let bytes = try Files<EncryptionError>.read(path, maximumBytes: Self.maximumBytes + 1, flags: O_NOFOLLOW)
-        else { return nil }
-        let half = bytes.count / 2
-        let halves = [Data(bytes.prefix(half)), Data(bytes.dropFirst(half))]
-        for bytes in halves { if let content = Self.content(bytes) { return content } }
-        for bytes in halves {
+        var stored = try bytes()
+        while let bytes = stored {
+            if let content = Self.halves(bytes).lazy.compactMap(Self.content).first { return content }
+            stored = try self.bytes()
+            // Otherwise another process replaced the file meanwhile, and what was read is overwritten.
+            if stored == bytes { break }
+        }
+        guard let stored else { return nil }
+        for bytes in Self.halves(stored) {
             guard let found = try? JSONDecoder().decode(Version.self, from: bytes), found.version > Self.version else {
                 continue
             }
@@ -78,6 +89,15 @@ struct KeysFile: Sendable {
             .damaged,
             "\(path) is damaged. Restore it from a copy. Without one, what its keys sealed cannot be read any more; a "
                 + "wipe begins with new keys.")
+    }
+
+    private func bytes() throws(EncryptionError) -> [UInt8]? {
+        try Files<EncryptionError>.read(path, maximumBytes: Self.maximumBytes + 1, flags: O_NOFOLLOW)
+    }
+
+    private static func halves(_ bytes: [UInt8]) -> [Data] {
+        let half = bytes.count / 2
+        return [Data(bytes.prefix(half)), Data(bytes.dropFirst(half))]
     }
 
     private static func content(_ bytes: Data) -> Content? {

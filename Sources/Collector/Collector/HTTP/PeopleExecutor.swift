@@ -13,11 +13,26 @@ import Synchronization
 /// Swift's own threads, one for each core, then stay free for devices and for `/livez`, however much people ask for at
 /// a time. The system shares the cores between both.
 package final class PeopleExecutor: Sendable {
-    private let pool: NIOThreadPool
-    private let waiting = Mutex(Waiting())
+    private let pool: SharedPool
+    /// A lane stays for as long as its executor: a task does not keep its executor alive, and while `enqueue` still
+    /// works, another thread may run the task to its end.
+    private let lanes = Mutex<[String?: Lane]>([:])
+
+    /// What all lanes share.
+    fileprivate final class SharedPool: Sendable {
+        let threads: NIOThreadPool
+        let waiting = Mutex(Waiting())
+
+        init(threads: Int) {
+            self.threads = NIOThreadPool(numberOfThreads: max(1, threads))
+            self.threads.start()
+        }
+
+        deinit { threads.shutdownGracefully { _ in } }
+    }
 
     /// Steps that wait for a thread.
-    private struct Waiting {
+    fileprivate struct Waiting {
         var lanes: [String?: CircularBuffer<(job: UnownedJob, lane: Lane)>] = [:]
         /// The organizations that have a step, in the order of their turns.
         var turns: CircularBuffer<String?> = []
@@ -44,32 +59,34 @@ package final class PeopleExecutor: Sendable {
     /// its arguments, and checks only after that whether its limit on memory leaves room for threads.
     package static let shared = PeopleExecutor(threads: System.coreCount)
 
-    package init(threads: Int) {
-        pool = NIOThreadPool(numberOfThreads: max(1, threads))
-        pool.start()
-    }
-
-    deinit { pool.shutdownGracefully { _ in } }
+    package init(threads: Int) { pool = SharedPool(threads: threads) }
 
     /// Where an organization's requests are worked on. Tokens for all organizations share the lane of `nil`.
-    package func lane(of organization: String?) -> Lane { Lane(executor: self, organization: organization) }
+    package func lane(of organization: String?) -> Lane {
+        lanes.withLock { lanes in
+            if let lane = lanes[organization] { return lane }
+            let lane = Lane(pool, organization: organization)
+            lanes.updateValue(lane, forKey: organization)
+            return lane
+        }
+    }
 
     /// An organization's turns.
     package final class Lane: TaskExecutor {
-        private let executor: PeopleExecutor
+        private let pool: SharedPool
         fileprivate let organization: String?
 
-        fileprivate init(executor: PeopleExecutor, organization: String?) {
-            self.executor = executor
+        fileprivate init(_ pool: SharedPool, organization: String?) {
+            self.pool = pool
             self.organization = organization
         }
 
         package func enqueue(_ job: consuming ExecutorJob) {
             let job = UnownedJob(job)
-            executor.waiting.withLock { $0.add(job, self) }
+            pool.waiting.withLock { $0.add(job, self) }
             // Runs a job even if the pool has ended. Otherwise its task would never return.
-            executor.pool.submit { [executor] _ in
-                guard let step = executor.waiting.withLock({ $0.next() }) else { return }
+            pool.threads.submit { [pool] _ in
+                guard let step = pool.waiting.withLock({ $0.next() }) else { return }
                 step.job.runSynchronously(on: step.lane.asUnownedTaskExecutor())
             }
         }

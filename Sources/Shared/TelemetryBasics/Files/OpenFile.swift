@@ -138,6 +138,12 @@ package struct OpenFile<Failure: FileFailure>: ~Copyable {
         return isLocked && !isRemoved
     }
 
+    /// Waits for the exclusive lock, which may be that of a directory. This value holds it until it goes.
+    package mutating func waitForLock() throws(Failure) {
+        guard retryingOnInterrupt({ flock(descriptor, LOCK_EX) }) == 0 else { throw failure("locking") }
+        isLocked = true
+    }
+
     /// Whether the file has no name any more.
     package var isRemoved: Bool {
         var status = stat()
