@@ -14,6 +14,8 @@ import WireModel
         private let clock = ManualIntakeClock()
         private let settings: FileIntake.Configuration
         private var committer: IntakeCommitter?
+        /// Called once, when a piece was read and compared, before its lines are taken.
+        var onPiece: (() throws -> Void)?
 
         init(_ change: (inout FileIntake.Configuration) -> Void = { _ in }) throws {
             directory = try TemporaryDirectory()
@@ -45,8 +47,13 @@ import WireModel
             if committer == nil {
                 var configuration = LogStore.Configuration(directory: directory.file("logs"), applicationName: "test")
                 configuration.applicationIdentifier = "files"
-                committer = IntakeCommitter(
-                    configuration, source: FileIntake(settings, clock: clock.clock), clock: clock.clock)
+                let source = FileIntake(settings, clock: clock.clock)
+                source.onPiece = { [unowned self] in
+                    guard let call = onPiece else { return }
+                    onPiece = nil
+                    #expect(throws: Never.self) { try call() }
+                }
+                committer = IntakeCommitter(configuration, source: source, clock: clock.clock)
             }
             for _ in 0..<2 {
                 clock.advance(milliseconds: 1000)
@@ -140,6 +147,27 @@ import WireModel
         #expect(try machine.stored.messages == ["1", "x"])
         let reports = try machine.stored.reports
         #expect(reports.count == 1 && reports[0].contains("bytes=4"))
+    }
+
+    @Test(arguments: [0, 1, 40, 2000])
+    func `A file that is truncated and filled again while it is read begins anew`(linesBefore: Int) throws {
+        let machine = try Machine()
+        let before = (0..<linesBefore).map { "old \($0)" }
+        try machine.write(before.map { "\($0)\n" }.joined(), "a.log")
+        if linesBefore > 0 { try machine.read() }
+        try machine.write("old last\n", "a.log")
+        // Longer than the offset to which the old content was read.
+        let new = (0..<3000).map { "new \($0)" }
+        machine.onPiece = {
+            try machine.truncate("a.log")
+            try machine.write(new.map { "\($0)\n" }.joined(), "a.log")
+        }
+        try machine.read()
+        try machine.read()
+        let wasCalled = machine.onPiece == nil
+        #expect(wasCalled)
+        #expect(try machine.stored.messages == before + ["old last"] + new)
+        #expect(try machine.stored.reports.isEmpty)
     }
 
     @Test func `An inode that another file has now is another file`() throws {

@@ -86,7 +86,10 @@ package final class FileIntake: IntakeSource {
     var nextSearch = Int64.min
     /// Descriptors of files that are read to their end; closed when that is stored.
     var closing: [String: Int32] = [:]
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileIntake.pieceBytes, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: FileIntake.pieceBytes + FilePosition.Mark.maximumTailBytes, alignment: 16)
+    /// For tests: called when a piece was read and found to belong to what was read before.
+    var onPiece: (() -> Void)?
 
     package init(_ configuration: Configuration, clock: IntakeClock = .system) {
         self.configuration = configuration
@@ -191,13 +194,24 @@ package final class FileIntake: IntakeSource {
         if file.drained == look, file.position.open == nil, isThere || !isQuiet { return false }
         let before = file.position
         file.position.size = look.size
-        let count = look.size > before.offset ? readBytes(file.descriptor, at: before.offset) : 0
-        // After reading: what was read belongs to this content only if the content is still there.
+        // A truncation can come at any moment, and the new content can be longer than the old offset at once.
+        //
+        //     before the comparison below   the file has other content there, so nothing of this piece is taken
+        //     after it                      the piece is old content. The mark behind it is made of the bytes in
+        //                                   memory, so the next look finds that the new content differs
+        //
+        // A mark read from the file once more could be that of the new content, whose lines up to the offset would
+        // never be read. Of the first piece of a file nothing is known to compare: it is what one `pread`
+        // gave.
+        let lead = FilePosition.Mark.leadBytes(before.offset)
+        let count =
+            look.size > before.offset ? max(0, readBytes(file.descriptor, at: before.offset - lead) - lead) : 0
         guard look.size >= before.offset, before.isContinued(by: file.descriptor) else {
             replaceContent(of: key, &batch, now)
             return true
         }
-        take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), &file, &batch, now)
+        onPiece?()
+        take(count, lead, &file, &batch, now)
         let isDrained = before.offset + count >= look.size && !batch.isFull
         file.drained = isDrained ? look : nil
         files[key] = file
@@ -239,13 +253,15 @@ package final class FileIntake: IntakeSource {
         max(0, retryingOnInterrupt { pread(descriptor, buffer.baseAddress!, buffer.count, off_t(offset)) })
     }
 
-    /// Makes events of what was read, and moves the position behind them.
-    func take(
-        _ bytes: UnsafeRawBufferPointer, _ file: inout Tracked, _ batch: inout IntakeBatch, _ now: Int64
-    ) {
+    /// Makes events of what is in the buffer, and moves the position behind them.
+    /// - Parameters:
+    ///   - count: bytes behind the position.
+    ///   - lead: bytes before it, which come first in the buffer.
+    func take(_ count: Int, _ lead: Int, _ file: inout Tracked, _ batch: inout IntakeBatch, _ now: Int64) {
         var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
         assembler.open = file.position.open
         let path = file.position.path
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[lead..<lead + count])
         let used = assembler.add(bytes, event: { batch.add(entry($0, path)) }, goesOn: { !batch.isFull })
         if used > 0 {
             file.lastRead = now
@@ -255,8 +271,9 @@ package final class FileIntake: IntakeSource {
         file.position.open = assembler.open
         guard used > 0 else { return }
         file.position.offset += used
-        // If it was truncated just now, the lines are what they were, and the next look finds other content.
-        if let mark = FilePosition.Mark(file.descriptor, offset: file.position.offset) { file.position.mark = mark }
+        file.position.mark = FilePosition.Mark(
+            after: file.position.mark, UnsafeRawBufferPointer(rebasing: buffer[..<(lead + used)]),
+            offset: file.position.offset)
     }
 
     func entry(_ event: EventAssembler.Event, _ path: String) -> LogEntry {

@@ -34,6 +34,28 @@ struct FilePosition: Codable, Equatable, Sendable {
             self.tail = tail
         }
 
+        /// The mark of a file that was read further.
+        /// - Parameters:
+        ///   - former: the mark at the offset where this read began.
+        ///   - bytes: what was read, up to the new offset, and ``leadBytes(_:)`` before the former one.
+        ///   - offset: the new one.
+        init(after former: Mark, _ bytes: UnsafeRawBufferPointer, offset: Int) {
+            self = former
+            if bytes.count == offset {
+                headBytes = min(offset, Self.maximumHeadBytes)
+                head = Self.sum(UnsafeRawBufferPointer(rebasing: bytes.prefix(headBytes)))
+            }
+            tailBytes = min(offset, Self.maximumTailBytes)
+            tail = Self.sum(UnsafeRawBufferPointer(rebasing: bytes.suffix(tailBytes)))
+        }
+
+        /// Bytes before an offset that must be read with those behind it, so that the next mark can be made of them.
+        static func leadBytes(_ offset: Int) -> Int { min(offset, max(maximumHeadBytes, maximumTailBytes)) }
+
+        private static func sum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+            bytes.reduce(empty) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        }
+
         /// FNV-1a. It need not withstand anybody: who writes the file decides what is read of it anyway.
         private static func sum(_ descriptor: Int32, at offset: Int, _ count: Int) -> UInt64? {
             guard count > 0 else { return empty }
@@ -45,7 +67,7 @@ struct FilePosition: Codable, Equatable, Sendable {
                     guard read > 0 else { return nil }
                     filled += read
                 }
-                return buffer.reduce(empty) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+                return sum(UnsafeRawBufferPointer(buffer))
             }
         }
     }
