@@ -5,7 +5,6 @@ import TelemetryBasics
 /// Which files there are, and what becomes of them when they are rotated.
 extension FileIntake {
     func search(_ batch: inout IntakeBatch, _ now: Int64) {
-        lag.problems = []
         for key in files.keys { files[key]!.isMatched = false }
         for path in matches() { find(path, &batch, now) }
         for (key, file) in files where !file.isMatched { follow(key, file) }
@@ -16,16 +15,18 @@ extension FileIntake {
     }
 
     func matches() -> [String] {
+        configuration.patterns.reduce(into: Set<String>()) { $0.formUnion(Self.paths($1)) }.sorted()
+    }
+
+    static func paths(_ pattern: String) -> Set<String> {
+        var found = glob_t()
+        defer { globfree(&found) }
+        guard glob(pattern, GLOB_NOSORT, nil, &found) == 0, let names = found.gl_pathv else { return [] }
         var paths: Set<String> = []
-        for pattern in configuration.patterns {
-            var found = glob_t()
-            defer { globfree(&found) }
-            guard glob(pattern, GLOB_NOSORT, nil, &found) == 0, let names = found.gl_pathv else { continue }
-            for place in 0..<Int(found.gl_pathc) {
-                if let name = names[place] { paths.insert(String(cString: name)) }
-            }
+        for place in 0..<Int(found.gl_pathc) {
+            if let name = names[place] { paths.insert(String(cString: name)) }
         }
-        return paths.sorted()
+        return paths
     }
 
     func find(_ path: String, _ batch: inout IntakeBatch, _ now: Int64) {
@@ -38,6 +39,7 @@ extension FileIntake {
                 batch.set(key, files[key]!.position.encoded)
             }
             files[key]!.isMatched = true
+            files[key]!.isLinked = Self.isLinked(path, status)
             files[key]!.missing = 0
             return
         }
@@ -49,7 +51,8 @@ extension FileIntake {
             position.copyOf = original
             position.open = nil
         }
-        files[key] = Tracked(position: position, lastRead: now, isMatched: true)
+        files[key] = Tracked(
+            position: position, lastRead: now, isMatched: true, isLinked: Self.isLinked(path, status))
         batch.set(key, position.encoded)
     }
 
@@ -111,7 +114,12 @@ extension FileIntake {
 
     /// A file that no pattern matches any more: it was renamed or removed.
     func follow(_ key: String, _ file: Tracked) {
-        guard !file.position.isRotated || !Self.isThere(file.position.path, key) else { return }
+        var status = stat()
+        if Self.isThere(file.position.path, key, &status) {
+            files[key]!.missing = 0
+            files[key]!.isLinked = Self.isLinked(file.position.path, status)
+            if file.position.isRotated { return }
+        }
         if let name = renamed(file.position.path, key) {
             files[key]!.position.path = name
             files[key]!.position.isRotated = true
@@ -123,7 +131,11 @@ extension FileIntake {
 
     static func isThere(_ path: String, _ key: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0
+        return isThere(path, key, &status)
+    }
+
+    static func isThere(_ path: String, _ key: String, _ status: inout stat) -> Bool {
+        stat(path, &status) == 0
             && FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) == key
     }
 
@@ -171,6 +183,7 @@ extension FileIntake {
         if descriptor >= 0 { close(descriptor) }
         files[heir]!.position = position
         files[heir]!.drained = nil
+        restless.insert(heir)
         batch.set(heir, position.encoded)
     }
 

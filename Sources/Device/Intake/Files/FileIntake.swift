@@ -12,8 +12,8 @@ import WireModel
 ///     copied, then truncated       the copy is read on from where the original was; the original from its beginning
 ///     replaced under its inode     the content differs, so it is read from its beginning
 ///
-/// All files are read by one thread, in turn, at most 256 KiB each. A descriptor is kept for the files that were read
-/// last, so that one which is removed is read to its end.
+/// All files are read by one thread, in turn, at most 256 KiB each; ``DirectoryWatch`` says which ones changed. A
+/// descriptor is kept for the files that were read last, so that one which is removed is read to its end.
 package final class FileIntake: IntakeSource {
     /// Where reading begins when the source is started for the first time.
     package enum Start: Equatable, Sendable {
@@ -41,6 +41,9 @@ package final class FileIntake: IntakeSource {
         package var goneMilliseconds: Int64 = 60_000
         /// Milliseconds between two searches for files. Default 1,000.
         package var searchMilliseconds: Int64 = 1_000
+        /// Milliseconds between two looks at all files where directories are watched: for what no event tells, as what
+        /// is written by `mmap`. Default 60,000.
+        package var wholeMilliseconds: Int64 = 60_000
 
         package init(patterns: [String]) { self.patterns = patterns }
     }
@@ -59,6 +62,8 @@ package final class FileIntake: IntakeSource {
         /// Milliseconds since boot at which something was read last.
         var lastRead: Int64
         var isMatched = false
+        /// It may be written by a name that is in no watched directory.
+        var isLinked = false
         /// Searches in a row that found it under no name. One may miss a file that is being renamed.
         var missing = 0
     }
@@ -84,20 +89,38 @@ package final class FileIntake: IntakeSource {
     var turn: [String] = []
     var isStarted = false
     var nextSearch = Int64.min
+    let watch: DirectoryWatch
+    let reader: Int
+    /// Whether each directory is watched.
+    var isWatched = false
+    var isSearchNeeded = true
+    var nextWhole = Int64.min
+    /// Files that are looked at in each turn, and paths of those that changed since the last one.
+    var restless: Set<String> = []
+    var changed: Set<String> = []
     /// Descriptors of files that are read to their end; closed when that is stored.
     var closing: [String: Int32] = [:]
     let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: FileIntake.pieceBytes + FilePosition.Mark.maximumTailBytes, alignment: 16)
     /// For tests: called when a piece was read and found to belong to what was read before.
     var onPiece: (() -> Void)?
+    /// For tests: how often a file was looked at, and how often one was opened to be read.
+    var looks = 0
+    var opens = 0
 
-    package init(_ configuration: Configuration, clock: IntakeClock = .system) {
+    /// - Parameter watch: one for all sources of a thread.
+    package init(
+        _ configuration: Configuration, clock: IntakeClock = .system, watch: DirectoryWatch = DirectoryWatch()
+    ) {
         self.configuration = configuration
         self.clock = clock
+        self.watch = watch
+        reader = watch.addReader()
     }
 
     deinit {
         closeAll()
+        watch.removeReader(reader)
         buffer.deallocate()
     }
 
@@ -127,6 +150,8 @@ package final class FileIntake: IntakeSource {
         isStarted = positions[Self.startedKey] != nil
         turn = []
         nextSearch = .min
+        isSearchNeeded = true
+        restless = []
     }
 
     package func committed() {
@@ -136,17 +161,15 @@ package final class FileIntake: IntakeSource {
 
     package func read(into batch: inout IntakeBatch) -> Bool {
         let now = clock.bootMilliseconds()
-        if turn.isEmpty, now >= nextSearch {
-            search(&batch, now)
-            nextSearch = now + configuration.searchMilliseconds
-        }
-        if turn.isEmpty { turn = files.keys.sorted() }
+        // Where nothing changed, nothing is counted again either.
+        if turn.isEmpty, !plan(&batch, now) { return false }
         var hasMore = false
         while let key = turn.first {
             guard !batch.isFull else { return true }
             // A file that has more is last in the next turn, so that one that never ends does not stop others.
             turn.removeFirst()
             if readPiece(of: key, into: &batch, now) { hasMore = true }
+            settle(key)
         }
         lag.bytes = files.values.reduce(0) {
             $0 + ($1.position.copyOf == nil ? max(0, $1.position.size - $1.position.offset) : 0)
@@ -161,6 +184,7 @@ package final class FileIntake: IntakeSource {
     /// - Returns: whether there is more of it.
     func readPiece(of key: String, into batch: inout IntakeBatch, _ now: Int64) -> Bool {
         guard var file = files[key] else { return false }
+        looks += 1
         if let original = file.position.copyOf {
             // The lines behind are still in the original, and are read there.
             if let original = files[original] {
@@ -177,12 +201,15 @@ package final class FileIntake: IntakeSource {
             file.position = FilePosition(path: file.position.path)
             file.drained = nil
         }
-        let isThere = Self.isThere(file.position.path, key)
+        var named = stat()
+        let isThere = Self.isThere(file.position.path, key, &named)
         if file.descriptor < 0 {
             guard isThere else {
                 if file.missing > 1 { end(key, file, &batch) }
                 return false
             }
+            // Only what changed is opened again.
+            if file.drained == Look(named), file.position.open == nil { return false }
             file.descriptor = openFile(file.position.path, key)
             guard file.descriptor >= 0 else { return false }
             files[key]!.descriptor = file.descriptor
@@ -233,10 +260,11 @@ package final class FileIntake: IntakeSource {
 
     /// - Returns: -1 if it cannot be opened, or is another file by now.
     func openFile(_ path: String, _ key: String) -> Int32 {
+        opens += 1
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let error = FileError("opening", path)
-            if lag.problems.count < 10 { lag.problems.append("\(error)") }
+            if lag.problems.count < 10, !lag.problems.contains("\(error)") { lag.problems.append("\(error)") }
             return -1
         }
         var status = stat()
