@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Gzip
 import LogStore
 import TestKit
 import Testing
@@ -41,6 +42,15 @@ import WireModel
         func copy(_ name: String, _ new: String) throws {
             try FileManager.default.copyItem(atPath: path(name), toPath: path(new))
         }
+
+        /// As rotation does: the new file is whole before the old one goes.
+        func compress(_ name: String, leavingOut bytes: Int = 0) throws {
+            let content = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name))))
+            try write([UInt8](GzipCodec.compress(content).dropLast(bytes)), "\(name).gz")
+            try remove(name)
+        }
+
+        func step() throws -> IntakeCommitter.Step { try #require(committer).step() }
 
         /// Reads until nothing is left.
         func read() throws {
@@ -259,5 +269,48 @@ import WireModel
         try machine.read()
         #expect(try machine.stored.messages == ["1", "2", "last"])
         #expect(machine.lag == 0)
+    }
+
+    @Test(arguments: [1, 40_000])
+    func `A file that was compressed before its end was read is read on in the compressed one`(lines: Int) throws {
+        let machine = try Machine()
+        try machine.write("old\n", "a.log")
+        try machine.read()
+        machine.stop()
+        let rest = (0..<lines).map { "rest \($0)" }
+        try machine.write(rest.map { "\($0)\n" }.joined() + "last", "a.log")
+        try machine.rename("a.log", "a.log.1")
+        try machine.write("new\n", "a.log")
+        try machine.compress("a.log.1")
+        // A file may be missed while it is renamed, so it is looked for twice.
+        try machine.read()
+        let step = try machine.step()
+        #expect((step == .more) == (lines > 1))
+        machine.stop()
+        try machine.read()
+        #expect(try machine.stored.messages.sorted() == (["old", "last", "new"] + rest).sorted())
+        #expect(try machine.stored.reports.isEmpty)
+    }
+
+    @Test func `A damaged compressed file is named and left, and what is not of the file is not read`() throws {
+        let machine = try Machine { $0.patterns[0] += "*" }
+        try machine.write("old\n", "a.log")
+        try machine.read()
+        machine.stop()
+        try machine.write("other\nother\n", "a.log.0")
+        try machine.compress("a.log.0")
+        try machine.write("rest\n", "a.log")
+        try machine.rename("a.log", "a.log.1")
+        // Without its sum and length.
+        try machine.compress("a.log.1", leavingOut: 8)
+        try machine.read()
+        try machine.read()
+        #expect(try machine.stored.messages == ["old", "rest"])
+        let reports = try machine.stored.reports
+        #expect(reports.count == 1 && reports[0].contains("a.log.1.gz"), "\(reports)")
+        #expect(FileManager.default.fileExists(atPath: machine.path("a.log.1.gz")))
+        machine.stop()
+        try machine.read()
+        #expect(try machine.stored.messages == ["old", "rest"])
     }
 }

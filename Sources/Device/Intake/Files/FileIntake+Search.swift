@@ -6,7 +6,8 @@ import TelemetryBasics
 extension FileIntake {
     func search(_ batch: inout IntakeBatch, _ now: Int64) {
         for key in files.keys { files[key]!.isMatched = false }
-        for path in matches() { find(path, &batch, now) }
+        // A compressed file is no text. What was not read before it was compressed is read by another way.
+        for path in matches() where !path.hasSuffix(CompressedFile.suffix) { find(path, &batch, now) }
         for (key, file) in files where !file.isMatched { follow(key, file) }
         if !isStarted {
             isStarted = true
@@ -157,6 +158,11 @@ extension FileIntake {
             heir = copy
             files[copy] = Tracked(position: FilePosition(path: path), lastRead: file.lastRead)
         }
+        if heir == nil, let (copy, path) = compressedCopy(of: file) {
+            heir = copy
+            files[copy] = Tracked(position: FilePosition(path: path), lastRead: file.lastRead)
+            files[copy]!.position.isCompressed = true
+        }
         guard let heir, let path = files[heir]?.position.path else {
             var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
             assembler.open = file.position.open
@@ -172,7 +178,9 @@ extension FileIntake {
         var position = file.position
         position.path = path
         position.isRotated = true
-        let descriptor = openFile(path, heir)
+        position.isCompressed = files[heir]!.position.isCompressed
+        // What is compressed was compared just now.
+        let descriptor = position.isCompressed == true ? -1 : openFile(path, heir)
         if descriptor >= 0, !position.isContinued(by: descriptor) {
             // It was made before the last lines were read. So all of it was read.
             var status = stat()
@@ -201,7 +209,8 @@ extension FileIntake {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
                 case let key = FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
-                files[key] == nil, file.position.isContinued(by: descriptor)
+                files[key] == nil, !copy.hasSuffix(CompressedFile.suffix),
+                file.position.isContinued(by: descriptor)
             else { continue }
             return (key, copy)
         }

@@ -10,6 +10,7 @@ import WireModel
 ///
 ///     renamed, a new one made      the old one is read on under its new name, until it is gone
 ///     copied, then truncated       the copy is read on from where the original was; the original from its beginning
+///     compressed by rotation       what was not read yet is read from the compressed file
 ///     replaced under its inode     the content differs, so it is read from its beginning
 ///
 /// All files are read by one thread, in turn, at most 256 KiB each; ``DirectoryWatch`` says which ones changed. A
@@ -89,6 +90,8 @@ package final class FileIntake: IntakeSource {
     var turn: [String] = []
     var isStarted = false
     var nextSearch = Int64.min
+    /// Compressed files that are being read.
+    var compressed: [String: CompressedFile] = [:]
     let watch: DirectoryWatch
     let reader: Int
     /// Whether each directory is watched.
@@ -152,6 +155,7 @@ package final class FileIntake: IntakeSource {
         nextSearch = .min
         isSearchNeeded = true
         restless = []
+        compressed = [:]
     }
 
     package func committed() {
@@ -185,6 +189,7 @@ package final class FileIntake: IntakeSource {
     func readPiece(of key: String, into batch: inout IntakeBatch, _ now: Int64) -> Bool {
         guard var file = files[key] else { return false }
         looks += 1
+        if file.position.isCompressed == true { return readCompressed(key, into: &batch, now) }
         if let original = file.position.copyOf {
             // The lines behind are still in the original, and are read there.
             if let original = files[original] {

@@ -49,6 +49,19 @@ struct FilePosition: Codable, Equatable, Sendable {
             tail = Self.sum(UnsafeRawBufferPointer(rebasing: bytes.suffix(tailBytes)))
         }
 
+        /// Sets what is before an offset. The first bytes are what they were.
+        mutating func setTail(_ bytes: [UInt8]) {
+            tailBytes = bytes.count
+            tail = bytes.withUnsafeBytes { Self.sum($0) }
+        }
+
+        /// - Parameter tail: what is before the offset, more than is compared or as much.
+        func isMark(ofHead head: [UInt8], tail: [UInt8]) -> Bool {
+            head.count == headBytes && tail.count >= tailBytes
+                && head.withUnsafeBytes { Self.sum($0) } == self.head
+                && Array(tail.suffix(tailBytes)).withUnsafeBytes { Self.sum($0) } == self.tail
+        }
+
         /// Bytes before an offset that must be read with those behind it, so that the next mark can be made of them.
         static func leadBytes(_ offset: Int) -> Int { min(offset, max(maximumHeadBytes, maximumTailBytes)) }
 
@@ -87,6 +100,9 @@ struct FilePosition: Codable, Equatable, Sendable {
     var copyOf: String?
     /// The file has another name than when it was found, or is a copy of one. It is forgotten when it is gone.
     var isRotated = false
+
+    /// It is a gzip file, and offset, size and mark are those of what it inflates to. `nil` in positions of before.
+    var isCompressed: Bool?
 
     init(path: String) { self.path = path }
 
