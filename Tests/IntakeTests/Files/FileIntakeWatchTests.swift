@@ -15,14 +15,16 @@ import Testing
         let committer: IntakeCommitter
 
         init(_ pattern: String = "*.log", sendsEvents: Bool = true) throws {
-            directory = try TemporaryDirectory()
+            let directory = try TemporaryDirectory()
             for name in ["in", "other"] { try #require(mkdir(directory.file(name), 0o700) == 0) }
-            source = FileIntake(
+            let source = FileIntake(
                 FileIntake.Configuration(patterns: [directory.file("in/\(pattern)")]), clock: clock.clock,
                 watch: DirectoryWatch(sendsEvents: { _ in sendsEvents }))
             var configuration = LogStore.Configuration(directory: directory.file("logs"), applicationName: "test")
             configuration.applicationIdentifier = "files"
             committer = IntakeCommitter(configuration, source: source, clock: clock.clock)
+            self.directory = directory
+            self.source = source
         }
 
         func write(_ text: String, _ name: String) throws {

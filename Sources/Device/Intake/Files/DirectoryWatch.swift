@@ -33,7 +33,7 @@ package final class DirectoryWatch {
     /// A directory may have several paths, by symbolic links. It has one watch.
     private var watched: [Int32: Set<String>] = [:]
 
-    package convenience init() { self.init(sendsEvents: { Self.isLocal($0) }) }
+    package convenience init() { self.init(sendsEvents: { DirectoryWatch.isLocal($0) }) }
 
     /// - Parameter sendsEvents: whether the file system of a directory says what others change in it.
     init(sendsEvents: @escaping (String) -> Bool) {

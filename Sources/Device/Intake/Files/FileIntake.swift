@@ -233,8 +233,7 @@ package final class FileIntake: IntakeSource {
         //                                   memory, so the next look finds that the new content differs
         //
         // A mark read from the file once more could be that of the new content, whose lines up to the offset would
-        // never be read. Of the first piece of a file nothing is known to compare: it is what one `pread`
-        // gave.
+        // never be read. Of the first piece of a file nothing is known to compare: it is what one `pread` gave.
         let lead = FilePosition.Mark.leadBytes(before.offset)
         let count =
             look.size > before.offset ? max(0, readBytes(file.descriptor, at: before.offset - lead) - lead) : 0
