@@ -16,9 +16,10 @@ package final class DirectoryWatch {
     }
 
     /// Content and names. `IN_ATTRIB` also says that a file got a further link, and so a name that is not watched.
-    private static let mask = UInt32(
-        IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
-            | IN_ONLYDIR)
+    private static let mask = [
+        IN_MODIFY, IN_ATTRIB, IN_CREATE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_DELETE_SELF, IN_MOVE_SELF,
+        IN_ONLYDIR,
+    ].reduce(UInt32(0)) { $0 | UInt32($1) }
 
     private struct Reader {
         var directories: Set<String> = []
@@ -62,11 +63,12 @@ package final class DirectoryWatch {
     func set(_ directories: Set<String>, for reader: Int) -> Bool {
         var isComplete = descriptor >= 0
         var added: Set<String> = []
+        let known = watched.values.reduce(into: Set<String>()) { $0.formUnion($1) }
         for directory in directories.sorted() where isComplete {
             // A path may lead to another directory by now. The same one gives the same watch.
             let watch = inotify_add_watch(descriptor, directory, Self.mask)
             if watch >= 0, watched[watch]?.contains(directory) != true {
-                for other in watched.keys { watched[other]!.remove(directory) }
+                if known.contains(directory) { for other in watched.keys { watched[other]!.remove(directory) } }
                 if sendsEvents(directory) {
                     watched[watch, default: []].insert(directory)
                 } else {
@@ -79,7 +81,8 @@ package final class DirectoryWatch {
             guard isComplete else { break }
             added.insert(directory)
         }
-        readers[reader]?.directories = added
+        // Who polls all the same leaves the watches to others.
+        readers[reader]?.directories = isComplete ? added : []
         dropUnused()
         return isComplete
     }

@@ -18,8 +18,12 @@ extension FileIntake {
             lag.problems = []
             if isSearchNeeded || !isWatched || now >= nextWhole {
                 nextWhole = now + configuration.wholeMilliseconds
-                // Watched before the search, so that what changes during it is seen by one of the two.
-                isWatched = watch.set(directories(), for: reader)
+                // Watched before the search, so that what changes during it is seen by one of the two. What cannot be
+                // watched is not tried again each second.
+                if isWatched || now >= nextWatch {
+                    isWatched = watch.set(directories(), for: reader)
+                    nextWatch = now + configuration.wholeMilliseconds
+                }
                 isSearchNeeded = false
                 search(&batch, now)
                 // One that is missing is looked for until it is found or given up.

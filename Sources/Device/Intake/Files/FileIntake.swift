@@ -98,6 +98,8 @@ package final class FileIntake: IntakeSource {
     var isWatched = false
     var isSearchNeeded = true
     var nextWhole = Int64.min
+    /// Milliseconds since boot at which watching is tried again.
+    var nextWatch = Int64.min
     /// Files that are looked at in each turn, and paths of those that changed since the last one.
     var restless: Set<String> = []
     var changed: Set<String> = []
