@@ -144,7 +144,7 @@ let package = Package(
                 "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
             ]),
         // What machines write into files, taken into the log store.
-        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore"]),
+        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip"]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -383,7 +383,7 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
                 swiftProtobuf, crypto, logging,
             ]),
-        tests("Intake", ["TestKit", "WireModel", "LogStore"]),
+        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),

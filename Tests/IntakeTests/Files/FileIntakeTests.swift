@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Gzip
 import LogStore
 import TestKit
 import Testing
@@ -14,6 +15,8 @@ import WireModel
         private let clock = ManualIntakeClock()
         private let settings: FileIntake.Configuration
         private var committer: IntakeCommitter?
+        /// Called once, when a piece was read and compared, before its lines are taken.
+        var onPiece: (() throws -> Void)?
 
         init(_ change: (inout FileIntake.Configuration) -> Void = { _ in }) throws {
             directory = try TemporaryDirectory()
@@ -40,13 +43,27 @@ import WireModel
             try FileManager.default.copyItem(atPath: path(name), toPath: path(new))
         }
 
+        /// As rotation does: the new file is whole before the old one goes.
+        func compress(_ name: String, leavingOut bytes: Int = 0) throws {
+            let content = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name))))
+            try write([UInt8](GzipCodec.compress(content).dropLast(bytes)), "\(name).gz")
+            try remove(name)
+        }
+
+        func step() throws -> IntakeCommitter.Step { try #require(committer).step() }
+
         /// Reads until nothing is left.
         func read() throws {
             if committer == nil {
                 var configuration = LogStore.Configuration(directory: directory.file("logs"), applicationName: "test")
                 configuration.applicationIdentifier = "files"
-                committer = IntakeCommitter(
-                    configuration, source: FileIntake(settings, clock: clock.clock), clock: clock.clock)
+                let source = FileIntake(settings, clock: clock.clock)
+                source.onPiece = { [unowned self] in
+                    guard let call = onPiece else { return }
+                    onPiece = nil
+                    #expect(throws: Never.self) { try call() }
+                }
+                committer = IntakeCommitter(configuration, source: source, clock: clock.clock)
             }
             for _ in 0..<2 {
                 clock.advance(milliseconds: 1000)
@@ -142,6 +159,27 @@ import WireModel
         #expect(reports.count == 1 && reports[0].contains("bytes=4"))
     }
 
+    @Test(arguments: [0, 1, 40, 2000])
+    func `A file that is truncated and filled again while it is read begins anew`(linesBefore: Int) throws {
+        let machine = try Machine()
+        let before = (0..<linesBefore).map { "old \($0)" }
+        try machine.write(before.map { "\($0)\n" }.joined(), "a.log")
+        if linesBefore > 0 { try machine.read() }
+        try machine.write("old last\n", "a.log")
+        // Longer than the offset to which the old content was read.
+        let new = (0..<3000).map { "new \($0)" }
+        machine.onPiece = {
+            try machine.truncate("a.log")
+            try machine.write(new.map { "\($0)\n" }.joined(), "a.log")
+        }
+        try machine.read()
+        try machine.read()
+        let wasCalled = machine.onPiece == nil
+        #expect(wasCalled)
+        #expect(try machine.stored.messages == before + ["old last"] + new)
+        #expect(try machine.stored.reports.isEmpty)
+    }
+
     @Test func `An inode that another file has now is another file`() throws {
         let machine = try Machine()
         try machine.write("old 1\n", "a.log")
@@ -231,5 +269,48 @@ import WireModel
         try machine.read()
         #expect(try machine.stored.messages == ["1", "2", "last"])
         #expect(machine.lag == 0)
+    }
+
+    @Test(arguments: [1, 40_000])
+    func `A file that was compressed before its end was read is read on in the compressed one`(lines: Int) throws {
+        let machine = try Machine()
+        try machine.write("old\n", "a.log")
+        try machine.read()
+        machine.stop()
+        let rest = (0..<lines).map { "rest \($0)" }
+        try machine.write(rest.map { "\($0)\n" }.joined() + "last", "a.log")
+        try machine.rename("a.log", "a.log.1")
+        try machine.write("new\n", "a.log")
+        try machine.compress("a.log.1")
+        // A file may be missed while it is renamed, so it is looked for twice.
+        try machine.read()
+        let step = try machine.step()
+        #expect((step == .more) == (lines > 1))
+        machine.stop()
+        try machine.read()
+        #expect(try machine.stored.messages.sorted() == (["old", "last", "new"] + rest).sorted())
+        #expect(try machine.stored.reports.isEmpty)
+    }
+
+    @Test func `A damaged compressed file is named and left, and what is not of the file is not read`() throws {
+        let machine = try Machine { $0.patterns[0] += "*" }
+        try machine.write("old\n", "a.log")
+        try machine.read()
+        machine.stop()
+        try machine.write("other\nother\n", "a.log.0")
+        try machine.compress("a.log.0")
+        try machine.write("rest\n", "a.log")
+        try machine.rename("a.log", "a.log.1")
+        // Without its sum and length.
+        try machine.compress("a.log.1", leavingOut: 8)
+        try machine.read()
+        try machine.read()
+        #expect(try machine.stored.messages == ["old", "rest"])
+        let reports = try machine.stored.reports
+        #expect(reports.count == 1 && reports[0].contains("a.log.1.gz"), "\(reports)")
+        #expect(FileManager.default.fileExists(atPath: machine.path("a.log.1.gz")))
+        machine.stop()
+        try machine.read()
+        #expect(try machine.stored.messages == ["old", "rest"])
     }
 }

@@ -112,6 +112,7 @@ final class IntakeKeeper: Sendable {
 
     private func run() {
         var sources: [Source] = []
+        let watch = DirectoryWatch()
         while let (orders, startsNow) = state.withLock({ state in
             state.isHeld || state.isEnding ? nil : state.orders.map { ($0, state.startsNow) }
         }) {
@@ -119,7 +120,7 @@ final class IntakeKeeper: Sendable {
                 // Scrub rules come first, so no line is written unscrubbed.
                 for source in sources { source.committer.close() }
                 sources = settings.sorted { $0.key < $1.key }.map { name, settings in
-                    makeSource(name, settings, orders, startsNow)
+                    makeSource(name, settings, orders, startsNow, watch)
                 }
             }
             var pause = restMilliseconds
@@ -154,15 +155,16 @@ final class IntakeKeeper: Sendable {
     }
 
     private func makeSource(
-        _ name: String, _ settings: FileIntakeSettings, _ orders: Orders, _ startsNow: Bool
+        _ name: String, _ settings: FileIntakeSettings, _ orders: Orders, _ startsNow: Bool,
+        _ watch: DirectoryWatch
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
         var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
         configuration.searchMilliseconds = restMilliseconds
         return Source(
             IntakeCommitter(
-                store(name, settings, orders), source: FileIntake(configuration, clock: clock), limit: limit,
-                clock: clock),
+                store(name, settings, orders), source: FileIntake(configuration, clock: clock, watch: watch),
+                limit: limit, clock: clock),
             scrubbing: orders.scrubbing)
     }
 

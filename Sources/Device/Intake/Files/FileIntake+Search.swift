@@ -5,9 +5,9 @@ import TelemetryBasics
 /// Which files there are, and what becomes of them when they are rotated.
 extension FileIntake {
     func search(_ batch: inout IntakeBatch, _ now: Int64) {
-        lag.problems = []
         for key in files.keys { files[key]!.isMatched = false }
-        for path in matches() { find(path, &batch, now) }
+        // A compressed file is no text. What was not read before it was compressed is read by another way.
+        for path in matches() where !path.hasSuffix(CompressedFile.suffix) { find(path, &batch, now) }
         for (key, file) in files where !file.isMatched { follow(key, file) }
         if !isStarted {
             isStarted = true
@@ -16,16 +16,18 @@ extension FileIntake {
     }
 
     func matches() -> [String] {
+        configuration.patterns.reduce(into: Set<String>()) { $0.formUnion(Self.paths($1)) }.sorted()
+    }
+
+    static func paths(_ pattern: String) -> Set<String> {
+        var found = glob_t()
+        defer { globfree(&found) }
+        guard glob(pattern, GLOB_NOSORT, nil, &found) == 0, let names = found.gl_pathv else { return [] }
         var paths: Set<String> = []
-        for pattern in configuration.patterns {
-            var found = glob_t()
-            defer { globfree(&found) }
-            guard glob(pattern, GLOB_NOSORT, nil, &found) == 0, let names = found.gl_pathv else { continue }
-            for place in 0..<Int(found.gl_pathc) {
-                if let name = names[place] { paths.insert(String(cString: name)) }
-            }
+        for place in 0..<Int(found.gl_pathc) {
+            if let name = names[place] { paths.insert(String(cString: name)) }
         }
-        return paths.sorted()
+        return paths
     }
 
     func find(_ path: String, _ batch: inout IntakeBatch, _ now: Int64) {
@@ -38,6 +40,7 @@ extension FileIntake {
                 batch.set(key, files[key]!.position.encoded)
             }
             files[key]!.isMatched = true
+            files[key]!.isLinked = Self.isLinked(path, status)
             files[key]!.missing = 0
             return
         }
@@ -49,7 +52,8 @@ extension FileIntake {
             position.copyOf = original
             position.open = nil
         }
-        files[key] = Tracked(position: position, lastRead: now, isMatched: true)
+        files[key] = Tracked(
+            position: position, lastRead: now, isMatched: true, isLinked: Self.isLinked(path, status))
         batch.set(key, position.encoded)
     }
 
@@ -111,7 +115,12 @@ extension FileIntake {
 
     /// A file that no pattern matches any more: it was renamed or removed.
     func follow(_ key: String, _ file: Tracked) {
-        guard !file.position.isRotated || !Self.isThere(file.position.path, key) else { return }
+        var status = stat()
+        if Self.isThere(file.position.path, key, &status) {
+            files[key]!.missing = 0
+            files[key]!.isLinked = Self.isLinked(file.position.path, status)
+            if file.position.isRotated { return }
+        }
         if let name = renamed(file.position.path, key) {
             files[key]!.position.path = name
             files[key]!.position.isRotated = true
@@ -123,7 +132,11 @@ extension FileIntake {
 
     static func isThere(_ path: String, _ key: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0
+        return isThere(path, key, &status)
+    }
+
+    static func isThere(_ path: String, _ key: String, _ status: inout stat) -> Bool {
+        stat(path, &status) == 0
             && FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) == key
     }
 
@@ -145,6 +158,11 @@ extension FileIntake {
             heir = copy
             files[copy] = Tracked(position: FilePosition(path: path), lastRead: file.lastRead)
         }
+        if heir == nil, let (copy, path) = compressedCopy(of: file) {
+            heir = copy
+            files[copy] = Tracked(position: FilePosition(path: path), lastRead: file.lastRead)
+            files[copy]!.position.isCompressed = true
+        }
         guard let heir, let path = files[heir]?.position.path else {
             var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
             assembler.open = file.position.open
@@ -160,7 +178,9 @@ extension FileIntake {
         var position = file.position
         position.path = path
         position.isRotated = true
-        let descriptor = openFile(path, heir)
+        position.isCompressed = files[heir]!.position.isCompressed
+        // What is compressed was compared just now.
+        let descriptor = position.isCompressed == true ? -1 : openFile(path, heir)
         if descriptor >= 0, !position.isContinued(by: descriptor) {
             // It was made before the last lines were read. So all of it was read.
             var status = stat()
@@ -171,6 +191,7 @@ extension FileIntake {
         if descriptor >= 0 { close(descriptor) }
         files[heir]!.position = position
         files[heir]!.drained = nil
+        restless.insert(heir)
         batch.set(heir, position.encoded)
     }
 
@@ -188,7 +209,8 @@ extension FileIntake {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
                 case let key = FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
-                files[key] == nil, file.position.isContinued(by: descriptor)
+                files[key] == nil, !copy.hasSuffix(CompressedFile.suffix),
+                file.position.isContinued(by: descriptor)
             else { continue }
             return (key, copy)
         }

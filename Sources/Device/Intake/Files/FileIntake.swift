@@ -10,10 +10,11 @@ import WireModel
 ///
 ///     renamed, a new one made      the old one is read on under its new name, until it is gone
 ///     copied, then truncated       the copy is read on from where the original was; the original from its beginning
+///     compressed by rotation       what was not read yet is read from the compressed file
 ///     replaced under its inode     the content differs, so it is read from its beginning
 ///
-/// All files are read by one thread, in turn, at most 256 KiB each. A descriptor is kept for the files that were read
-/// last, so that one which is removed is read to its end.
+/// All files are read by one thread, in turn, at most 256 KiB each; ``DirectoryWatch`` says which ones changed. A
+/// descriptor is kept for the files that were read last, so that one which is removed is read to its end.
 package final class FileIntake: IntakeSource {
     /// Where reading begins when the source is started for the first time.
     package enum Start: Equatable, Sendable {
@@ -41,6 +42,9 @@ package final class FileIntake: IntakeSource {
         package var goneMilliseconds: Int64 = 60_000
         /// Milliseconds between two searches for files. Default 1,000.
         package var searchMilliseconds: Int64 = 1_000
+        /// Milliseconds between two looks at all files where directories are watched: for what no event tells, as what
+        /// is written by `mmap`. Default 60,000.
+        package var wholeMilliseconds: Int64 = 60_000
 
         package init(patterns: [String]) { self.patterns = patterns }
     }
@@ -59,6 +63,8 @@ package final class FileIntake: IntakeSource {
         /// Milliseconds since boot at which something was read last.
         var lastRead: Int64
         var isMatched = false
+        /// It may be written by a name that is in no watched directory.
+        var isLinked = false
         /// Searches in a row that found it under no name. One may miss a file that is being renamed.
         var missing = 0
     }
@@ -84,17 +90,42 @@ package final class FileIntake: IntakeSource {
     var turn: [String] = []
     var isStarted = false
     var nextSearch = Int64.min
+    /// Compressed files that are being read.
+    var compressed: [String: CompressedFile] = [:]
+    let watch: DirectoryWatch
+    let reader: Int
+    /// Whether each directory is watched.
+    var isWatched = false
+    var isSearchNeeded = true
+    var nextWhole = Int64.min
+    /// Milliseconds since boot at which watching is tried again.
+    var nextWatch = Int64.min
+    /// Files that are looked at in each turn, and paths of those that changed since the last one.
+    var restless: Set<String> = []
+    var changed: Set<String> = []
     /// Descriptors of files that are read to their end; closed when that is stored.
     var closing: [String: Int32] = [:]
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileIntake.pieceBytes, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: FileIntake.pieceBytes + FilePosition.Mark.maximumTailBytes, alignment: 16)
+    /// For tests: called when a piece was read and found to belong to what was read before.
+    var onPiece: (() -> Void)?
+    /// For tests: how often a file was looked at, and how often one was opened to be read.
+    var looks = 0
+    var opens = 0
 
-    package init(_ configuration: Configuration, clock: IntakeClock = .system) {
+    /// - Parameter watch: one for all sources of a thread.
+    package init(
+        _ configuration: Configuration, clock: IntakeClock = .system, watch: DirectoryWatch = DirectoryWatch()
+    ) {
         self.configuration = configuration
         self.clock = clock
+        self.watch = watch
+        reader = watch.addReader()
     }
 
     deinit {
         closeAll()
+        watch.removeReader(reader)
         buffer.deallocate()
     }
 
@@ -124,6 +155,9 @@ package final class FileIntake: IntakeSource {
         isStarted = positions[Self.startedKey] != nil
         turn = []
         nextSearch = .min
+        isSearchNeeded = true
+        restless = []
+        compressed = [:]
     }
 
     package func committed() {
@@ -133,17 +167,15 @@ package final class FileIntake: IntakeSource {
 
     package func read(into batch: inout IntakeBatch) -> Bool {
         let now = clock.bootMilliseconds()
-        if turn.isEmpty, now >= nextSearch {
-            search(&batch, now)
-            nextSearch = now + configuration.searchMilliseconds
-        }
-        if turn.isEmpty { turn = files.keys.sorted() }
+        // Where nothing changed, nothing is counted again either.
+        if turn.isEmpty, !plan(&batch, now) { return false }
         var hasMore = false
         while let key = turn.first {
             guard !batch.isFull else { return true }
             // A file that has more is last in the next turn, so that one that never ends does not stop others.
             turn.removeFirst()
             if readPiece(of: key, into: &batch, now) { hasMore = true }
+            settle(key)
         }
         lag.bytes = files.values.reduce(0) {
             $0 + ($1.position.copyOf == nil ? max(0, $1.position.size - $1.position.offset) : 0)
@@ -158,6 +190,8 @@ package final class FileIntake: IntakeSource {
     /// - Returns: whether there is more of it.
     func readPiece(of key: String, into batch: inout IntakeBatch, _ now: Int64) -> Bool {
         guard var file = files[key] else { return false }
+        looks += 1
+        if file.position.isCompressed == true { return readCompressed(key, into: &batch, now) }
         if let original = file.position.copyOf {
             // The lines behind are still in the original, and are read there.
             if let original = files[original] {
@@ -174,12 +208,15 @@ package final class FileIntake: IntakeSource {
             file.position = FilePosition(path: file.position.path)
             file.drained = nil
         }
-        let isThere = Self.isThere(file.position.path, key)
+        var named = stat()
+        let isThere = Self.isThere(file.position.path, key, &named)
         if file.descriptor < 0 {
             guard isThere else {
                 if file.missing > 1 { end(key, file, &batch) }
                 return false
             }
+            // Only what changed is opened again.
+            if file.drained == Look(named), file.position.open == nil { return false }
             file.descriptor = openFile(file.position.path, key)
             guard file.descriptor >= 0 else { return false }
             files[key]!.descriptor = file.descriptor
@@ -191,13 +228,23 @@ package final class FileIntake: IntakeSource {
         if file.drained == look, file.position.open == nil, isThere || !isQuiet { return false }
         let before = file.position
         file.position.size = look.size
-        let count = look.size > before.offset ? readBytes(file.descriptor, at: before.offset) : 0
-        // After reading: what was read belongs to this content only if the content is still there.
+        // A truncation can come at any moment, and the new content can be longer than the old offset at once.
+        //
+        //     before the comparison below   the file has other content there, so nothing of this piece is taken
+        //     after it                      the piece is old content. The mark behind it is made of the bytes in
+        //                                   memory, so the next look finds that the new content differs
+        //
+        // A mark read from the file once more could be that of the new content, whose lines up to the offset would
+        // never be read. Of the first piece of a file nothing is known to compare: it is what one `pread` gave.
+        let lead = FilePosition.Mark.leadBytes(before.offset)
+        let count =
+            look.size > before.offset ? max(0, readBytes(file.descriptor, at: before.offset - lead) - lead) : 0
         guard look.size >= before.offset, before.isContinued(by: file.descriptor) else {
             replaceContent(of: key, &batch, now)
             return true
         }
-        take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), &file, &batch, now)
+        onPiece?()
+        take(count, lead, &file, &batch, now)
         let isDrained = before.offset + count >= look.size && !batch.isFull
         file.drained = isDrained ? look : nil
         files[key] = file
@@ -219,10 +266,11 @@ package final class FileIntake: IntakeSource {
 
     /// - Returns: -1 if it cannot be opened, or is another file by now.
     func openFile(_ path: String, _ key: String) -> Int32 {
+        opens += 1
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let error = FileError("opening", path)
-            if lag.problems.count < 10 { lag.problems.append("\(error)") }
+            if lag.problems.count < 10, !lag.problems.contains("\(error)") { lag.problems.append("\(error)") }
             return -1
         }
         var status = stat()
@@ -239,13 +287,15 @@ package final class FileIntake: IntakeSource {
         max(0, retryingOnInterrupt { pread(descriptor, buffer.baseAddress!, buffer.count, off_t(offset)) })
     }
 
-    /// Makes events of what was read, and moves the position behind them.
-    func take(
-        _ bytes: UnsafeRawBufferPointer, _ file: inout Tracked, _ batch: inout IntakeBatch, _ now: Int64
-    ) {
+    /// Makes events of what is in the buffer, and moves the position behind them.
+    /// - Parameters:
+    ///   - count: bytes behind the position.
+    ///   - lead: bytes before it, which come first in the buffer.
+    func take(_ count: Int, _ lead: Int, _ file: inout Tracked, _ batch: inout IntakeBatch, _ now: Int64) {
         var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
         assembler.open = file.position.open
         let path = file.position.path
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[lead..<lead + count])
         let used = assembler.add(bytes, event: { batch.add(entry($0, path)) }, goesOn: { !batch.isFull })
         if used > 0 {
             file.lastRead = now
@@ -255,8 +305,9 @@ package final class FileIntake: IntakeSource {
         file.position.open = assembler.open
         guard used > 0 else { return }
         file.position.offset += used
-        // If it was truncated just now, the lines are what they were, and the next look finds other content.
-        if let mark = FilePosition.Mark(file.descriptor, offset: file.position.offset) { file.position.mark = mark }
+        file.position.mark = FilePosition.Mark(
+            after: file.position.mark, UnsafeRawBufferPointer(rebasing: buffer[..<(lead + used)]),
+            offset: file.position.offset)
     }
 
     func entry(_ event: EventAssembler.Event, _ path: String) -> LogEntry {

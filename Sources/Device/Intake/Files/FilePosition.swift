@@ -34,6 +34,41 @@ struct FilePosition: Codable, Equatable, Sendable {
             self.tail = tail
         }
 
+        /// The mark of a file that was read further.
+        /// - Parameters:
+        ///   - former: the mark at the offset where this read began.
+        ///   - bytes: what was read, up to the new offset, and ``leadBytes(_:)`` before the former one.
+        ///   - offset: the new one.
+        init(after former: Mark, _ bytes: UnsafeRawBufferPointer, offset: Int) {
+            self = former
+            if bytes.count == offset {
+                headBytes = min(offset, Self.maximumHeadBytes)
+                head = Self.sum(UnsafeRawBufferPointer(rebasing: bytes.prefix(headBytes)))
+            }
+            tailBytes = min(offset, Self.maximumTailBytes)
+            tail = Self.sum(UnsafeRawBufferPointer(rebasing: bytes.suffix(tailBytes)))
+        }
+
+        /// Sets what is before an offset. The first bytes are what they were.
+        mutating func setTail(_ bytes: [UInt8]) {
+            tailBytes = bytes.count
+            tail = bytes.withUnsafeBytes { Self.sum($0) }
+        }
+
+        /// - Parameter tail: what is before the offset, more than is compared or as much.
+        func isMark(ofHead head: [UInt8], tail: [UInt8]) -> Bool {
+            head.count == headBytes && tail.count >= tailBytes
+                && head.withUnsafeBytes { Self.sum($0) } == self.head
+                && Array(tail.suffix(tailBytes)).withUnsafeBytes { Self.sum($0) } == self.tail
+        }
+
+        /// Bytes before an offset that must be read with those behind it, so that the next mark can be made of them.
+        static func leadBytes(_ offset: Int) -> Int { min(offset, max(maximumHeadBytes, maximumTailBytes)) }
+
+        private static func sum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+            bytes.reduce(empty) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        }
+
         /// FNV-1a. It need not withstand anybody: who writes the file decides what is read of it anyway.
         private static func sum(_ descriptor: Int32, at offset: Int, _ count: Int) -> UInt64? {
             guard count > 0 else { return empty }
@@ -45,7 +80,7 @@ struct FilePosition: Codable, Equatable, Sendable {
                     guard read > 0 else { return nil }
                     filled += read
                 }
-                return buffer.reduce(empty) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+                return sum(UnsafeRawBufferPointer(buffer))
             }
         }
     }
@@ -65,6 +100,9 @@ struct FilePosition: Codable, Equatable, Sendable {
     var copyOf: String?
     /// The file has another name than when it was found, or is a copy of one. It is forgotten when it is gone.
     var isRotated = false
+
+    /// It is a gzip file, and offset, size and mark are those of what it inflates to. `nil` in positions of before.
+    var isCompressed: Bool?
 
     init(path: String) { self.path = path }
 
