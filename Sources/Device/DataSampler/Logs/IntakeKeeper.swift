@@ -5,7 +5,7 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes files into the log store, as the configuration names them. One thread reads all sources in turn.
+/// Takes files and the journal into the log store, as the configuration names them. One thread reads all sources in turn.
 ///
 /// Nothing is read before the first plan. While nothing may be logged - consent is denied, do-not-disturb is on,
 /// telemetry is off - lines are read and passed by, so that they do not come later. Safe from any thread.
@@ -157,12 +157,16 @@ final class IntakeKeeper: Sendable {
         _ name: String, _ settings: FileIntakeSettings, _ orders: Orders, _ startsNow: Bool
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
-        var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
-        configuration.searchMilliseconds = restMilliseconds
+        let source: any IntakeSource
+        if settings.journal {
+            source = JournalIntake(JournalIntake.Configuration(settings, startsNow: startsNow), clock: clock)
+        } else {
+            var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
+            configuration.searchMilliseconds = restMilliseconds
+            source = FileIntake(configuration, clock: clock)
+        }
         return Source(
-            IntakeCommitter(
-                store(name, settings, orders), source: FileIntake(configuration, clock: clock), limit: limit,
-                clock: clock),
+            IntakeCommitter(store(name, settings, orders), source: source, limit: limit, clock: clock),
             scrubbing: orders.scrubbing)
     }
 
