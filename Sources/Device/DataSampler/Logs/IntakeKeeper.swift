@@ -5,7 +5,8 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes files and the journal into the log store, as the configuration names them. One thread reads all sources in turn.
+/// Takes files and the journal into the log store, as the configuration names them. One thread reads all sources in
+/// turn.
 ///
 /// Nothing is read before the first plan. While nothing may be logged - consent is denied, do-not-disturb is on,
 /// telemetry is off - lines are read and passed by, so that they do not come later. Safe from any thread.
@@ -159,7 +160,10 @@ final class IntakeKeeper: Sendable {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
         let source: any IntakeSource
         if settings.journal {
-            source = JournalIntake(JournalIntake.Configuration(settings, startsNow: startsNow), clock: clock)
+            var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
+            // Shorter than a rest, so that no turn comes a moment too early.
+            configuration.lookMilliseconds = restMilliseconds / 2
+            source = JournalIntake(configuration, clock: clock)
         } else {
             var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
             configuration.searchMilliseconds = restMilliseconds
