@@ -9,7 +9,7 @@ import WireModel
 
 @Suite struct JournalIntakeTests {
     private static let remote = "/lib/systemd/systemd-journal-remote"
-    private static let hasTools = access(remote, X_OK) == 0 && access("/usr/bin/journalctl", X_OK) == 0
+    static let hasTools = access(remote, X_OK) == 0 && access("/usr/bin/journalctl", X_OK) == 0
 
     /// An intake of a journal, and a program in place of journalctl that prints a file.
     private final class Scene {
