@@ -41,7 +41,28 @@ import WireModel
         #expect(sources["all"]?.start == .all && sources.count == 3)
     }
 
+    @Test func `The journal is switched on by one word, and filtered by more`() throws {
+        let sources = try Self.sources(
+            """
+            {intake: {
+              system: {journal: true},
+              web: {journal: true, units: ['nginx.service'], identifiers: 'nginx', priority: 4, namespace: 'web'},
+            }}
+            """)
+        var system = FileIntakeSettings()
+        system.journal = true
+        #expect(sources["system"] == system)
+        var web = system
+        web.units = ["nginx.service"]
+        web.identifiers = ["nginx"]
+        web.priority = 4
+        web.namespace = "web"
+        #expect(sources["web"] == web)
+    }
+
     @Test(arguments: [
+        ("{web: {journal: true, files: ['/a']}}", "two sources"),
+        ("{web: {files: ['/a'], priority: 3}}", "set journal to true"),
         ("{web: {}}", "intake.web.files is missing"),
         ("{web: {files: ['a.log']}}", "it must be an absolute path"),
         ("{web: {files: ['/data/logs/x']}}", "data directory"),

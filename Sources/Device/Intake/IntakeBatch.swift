@@ -29,13 +29,14 @@ package struct IntakeBatch {
     package var isEmpty: Bool { lines.isEmpty && changes.isEmpty }
 
     /// Adds a line, or counts it as left out.
-    package mutating func add(_ entry: LogEntry) {
+    /// - Parameter lineTime: microseconds since 1970, if the source knows when the line was written; `nil`: now.
+    package mutating func add(_ entry: LogEntry, at lineTime: Int64? = nil) {
         bytes += entry.message.utf8.count + 64
         guard budget.take(at: time) else {
             leftOut[entry.level] += 1
             return
         }
-        lines.append(IntakeLog.Line(time: time, entry))
+        lines.append(IntakeLog.Line(time: lineTime ?? time, entry))
     }
 
     /// Adds a line about the intake itself. It is never left out.

@@ -11,7 +11,8 @@ package protocol IntakeSource: AnyObject {
     ///   - positions: what was committed. Empty at the first start of the source.
     func begin(at positions: [String: [UInt8]])
 
-    /// Adds lines and their positions until the batch is full or nothing is left for now. Does not wait.
+    /// Adds lines and their positions until the batch is full or nothing is left for now. Waits 100 ms at most,
+    /// for a helper process; never for whoever writes the source.
     /// - Returns: whether there is more to read at once.
     func read(into batch: inout IntakeBatch) -> Bool
 

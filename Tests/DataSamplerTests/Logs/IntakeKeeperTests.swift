@@ -225,5 +225,9 @@ import WireModel
         #expect(refusal("web") { $0.bytes = 999 }.contains("intake.web.bytes"))
         #expect(refusal("web") { $0.days = 0 }.contains("intake.web.days"))
         #expect(refusal("web") { $0.linesPerSecond = 0 }.contains("intake.web.linesPerSecond"))
+        #expect(refusal("web") { ($0.files, $0.journal) = ([], true) } == "accepted")
+        #expect(refusal("web") { $0.journal = true }.contains("intake.web has files"))
+        #expect(refusal("web") { $0.units = ["a.service"] }.contains("set journal to true"))
+        #expect(refusal("web") { ($0.files, $0.journal, $0.priority) = ([], true, 8) }.contains("intake.web.priority"))
     }
 }

@@ -2,10 +2,20 @@ import Intake
 import LogStore
 import WireModel
 
-/// Files whose lines are taken into the log store, as an application of their own.
+/// Files, or the journal, whose lines are taken into the log store, as an application of their own.
 package struct FileIntakeSettings: Equatable, Sendable {
     /// Patterns of glob(7), each an absolute path.
     package var files: [String] = []
+    /// The systemd journal in place of files.
+    package var journal = false
+    /// Units of the journal with their suffix; empty: all.
+    package var units: [String] = []
+    /// Identifiers of the journal (`SYSLOG_IDENTIFIER`); empty: all.
+    package var identifiers: [String] = []
+    /// The highest number of a journal entry's priority, 0 (emergency) to 7 (debug).
+    package var priority = 7
+    /// A namespace of the journal; `nil`: the default one.
+    package var namespace: String?
     /// Where reading begins at the first start of the source. What was there before stays out unless asked for.
     package var start = FileIntake.Start.now
     /// The level of all lines.
@@ -48,7 +58,19 @@ package struct FileIntakeSettings: Equatable, Sendable {
             throw refuse(
                 ": the name must have 1 to \(Self.maximumNameBytes) letters, digits, dots, underscores and hyphens")
         }
-        guard !files.isEmpty else { throw refuse(".files is missing: name the files to take in") }
+        if journal {
+            guard files.isEmpty, eventStart == nil else {
+                throw refuse(" has files or eventStart and journal: make two sources of it")
+            }
+            guard (0...7).contains(priority) else { throw refuse(".priority is \(priority): it must be 0 to 7") }
+        } else {
+            guard units.isEmpty, identifiers.isEmpty, namespace == nil, priority == 7 else {
+                throw refuse(": units, identifiers, priority and namespace are of the journal: set journal to true")
+            }
+            guard !files.isEmpty else {
+                throw refuse(".files is missing: name the files to take in, or set journal to true")
+            }
+        }
         for file in files {
             guard file.hasPrefix("/") else { throw refuse(".files has '\(file)': it must be an absolute path") }
             guard !file.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
@@ -79,5 +101,21 @@ extension FileIntake.Configuration {
         if let pattern = settings.eventStart.flatMap({ try? LinePattern($0) }) {
             isEventStart = { pattern.begins($0) }
         }
+    }
+}
+
+extension JournalIntake.Configuration {
+    /// - Parameter startsNow: begins behind the newest entry, whatever the settings say.
+    init(_ settings: FileIntakeSettings, startsNow: Bool) {
+        self.init()
+        switch startsNow ? .now : settings.start {
+        case .all: start = .all
+        case .now: start = .now
+        case .since(let time): start = .since(time)
+        }
+        filter.units = Set(settings.units)
+        filter.identifiers = Set(settings.identifiers)
+        filter.priority = settings.priority
+        namespace = settings.namespace
     }
 }

@@ -5,7 +5,8 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes files into the log store, as the configuration names them. One thread reads all sources in turn.
+/// Takes files and the journal into the log store, as the configuration names them. One thread reads all sources in
+/// turn.
 ///
 /// Nothing is read before the first plan. While nothing may be logged - consent is denied, do-not-disturb is on,
 /// telemetry is off - lines are read and passed by, so that they do not come later. Safe from any thread.
@@ -105,7 +106,7 @@ final class IntakeKeeper: Sendable {
         guard mustStart else { return wake.wake() }
         guard !BackgroundThread.start("ws1-intake", { self.run() }) else { return }
         state.withLock { $0.isRunning = false }
-        logger.error("files are not taken in: there is no room for a thread. Raise the limit of processes (ulimit -u)")
+        logger.error("nothing is taken in: there is no room for a thread. Raise the limit of processes (ulimit -u)")
     }
 
     // MARK: - The thread
@@ -159,12 +160,19 @@ final class IntakeKeeper: Sendable {
         _ watch: DirectoryWatch
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
-        var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
-        configuration.searchMilliseconds = restMilliseconds
+        let source: any IntakeSource
+        if settings.journal {
+            var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
+            // Shorter than a rest, so that no turn comes a moment too early.
+            configuration.lookMilliseconds = restMilliseconds / 2
+            source = JournalIntake(configuration, clock: clock)
+        } else {
+            var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
+            configuration.searchMilliseconds = restMilliseconds
+            source = FileIntake(configuration, clock: clock, watch: watch)
+        }
         return Source(
-            IntakeCommitter(
-                store(name, settings, orders), source: FileIntake(configuration, clock: clock, watch: watch),
-                limit: limit, clock: clock),
+            IntakeCommitter(store(name, settings, orders), source: source, limit: limit, clock: clock),
             scrubbing: orders.scrubbing)
     }
 
@@ -180,9 +188,9 @@ final class IntakeKeeper: Sendable {
             source.reportedFailure = failure
             let metadata: Logger.Metadata = ["application": "\(committer.status.application)"]
             if let failure {
-                logger.warning("files wait to be taken in: \(failure)", metadata: metadata)
+                logger.warning("lines wait to be taken in: \(failure)", metadata: metadata)
             } else {
-                logger.notice("files are taken in again", metadata: metadata)
+                logger.notice("lines are taken in again", metadata: metadata)
             }
         }
         switch step {
