@@ -62,11 +62,11 @@ final class HelperProcess {
         posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(
             &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
-        var words = ([program] + arguments).map { strdup($0) } + [nil]
-        var environment = ["PATH=/usr/bin:/bin", "LC_ALL=C"].map { strdup($0) } + [nil]
+        let words = Self.copies([program] + arguments)
+        let environment = Self.copies(["PATH=/usr/bin:/bin", "LC_ALL=C"])
         defer { for text in words + environment { free(text) } }
         var process: pid_t = 0
-        let result = posix_spawn(&process, program, &actions, &attributes, &words, &environment)
+        let result = posix_spawn(&process, program, &actions, &attributes, words, environment)
         guard result == 0 else {
             close(out.read)
             close(err.read)
@@ -137,6 +137,11 @@ final class HelperProcess {
                 complaint.append(contentsOf: buffer[..<count].prefix(room))
             }
         }
+    }
+
+    /// A list for C, which the caller frees.
+    private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { strdup($0) } + [nil]
     }
 
     /// Its reading end does not wait, and no other program gets either end.
