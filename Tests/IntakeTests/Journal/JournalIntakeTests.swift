@@ -18,13 +18,16 @@ import WireModel
         let source: JournalIntake
         let committer: IntakeCommitter
 
-        init(_ change: (inout JournalIntake.Configuration, TemporaryDirectory) -> Void = { _, _ in }) throws {
+        init(
+            watch: DirectoryWatch = DirectoryWatch(),
+            _ change: (inout JournalIntake.Configuration, TemporaryDirectory) -> Void = { _, _ in }
+        ) throws {
             directory = try TemporaryDirectory()
             var configuration = JournalIntake.Configuration()
             configuration.start = .all
             configuration.program = directory.file("journalctl")
             change(&configuration, directory)
-            source = JournalIntake(configuration, clock: clock.clock)
+            source = JournalIntake(configuration, clock: clock.clock, watch: watch)
             var store = LogStore.Configuration(directory: directory.file("logs"), applicationName: "test")
             store.applicationIdentifier = "journal"
             committer = IntakeCommitter(store, source: source, clock: clock.clock)
@@ -43,8 +46,8 @@ import WireModel
         }
 
         /// One look at the journal.
-        func look() {
-            clock.advance(milliseconds: 120_000)
+        func look(after milliseconds: Int64 = 120_000) {
+            clock.advance(milliseconds: milliseconds)
             while true {
                 switch committer.step() {
                 case .more: continue
@@ -110,6 +113,33 @@ import WireModel
         scene.look()
         #expect(try scene.stored.messages == ["line 1", "line 2"])
         #expect(scene.committer.status.lag.problems.isEmpty)
+    }
+
+    @Test func `journalctl runs when something was written, and else once a minute`() throws {
+        let scene = try Scene(watch: DirectoryWatch(sendsEvents: { _ in true })) { configuration, directory in
+            configuration.directory = directory.file("journals")
+        }
+        let machine = scene.directory.file("journals/0123456789abcdef")
+        try FileManager.default.createDirectory(atPath: machine, withIntermediateDirectories: true)
+        let file = URL(filePath: machine + "/system.journal")
+        try Data().write(to: file)
+        let runs = scene.directory.file("runs")
+        try scene.program("echo run >>'\(runs)'")
+        func count() throws -> Int { try String(contentsOfFile: runs, encoding: .utf8).split(separator: "\n").count }
+
+        scene.look()
+        #expect(try count() == 1)
+        for _ in 0..<20 { scene.look(after: 2_000) }
+        #expect(try count() == 1)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.write(contentsOf: Data("entry".utf8))
+        scene.look(after: 2_000)
+        #expect(try count() == 2)
+        // A run begins no other.
+        scene.look(after: 2_000)
+        #expect(try count() == 2)
+        scene.look(after: 60_000)
+        #expect(try count() == 3)
     }
 
     @Test func `What journalctl says when it fails is shown with the remedy`() throws {

@@ -253,8 +253,8 @@ extension AgentSettings {
         Setting(
             "intake", \.configuration.fileIntakes, .entries(.fileIntake),
             """
-            Log files of other programs to take into the log store, by a name of your choice, which the lines get as \
-            their application
+            Log files of other programs and the systemd journal to take into the log store, by a name of your choice, \
+            which the lines get as their application
             """,
             in: .file, example: "{ nginx: { files: ['/var/log/nginx/*.log'] } }"),
         Setting(

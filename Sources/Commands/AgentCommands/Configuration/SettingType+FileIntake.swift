@@ -22,7 +22,7 @@ extension SettingType where Value == FileIntakeSettings {
             Setting(
                 "start", \.start, .start,
                 """
-                Where the first start begins: now (at the ends of the files), all, or a date (files changed since then)
+                Where the first start begins: now (at the ends), all, or a date (files changed and entries written since)
                 """),
             Setting("level", \.level, .logLevel, "Level of the lines"),
             Setting(

@@ -165,7 +165,7 @@ final class IntakeKeeper: Sendable {
             var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
             // Shorter than a rest, so that no turn comes a moment too early.
             configuration.lookMilliseconds = restMilliseconds / 2
-            source = JournalIntake(configuration, clock: clock)
+            source = JournalIntake(configuration, clock: clock, watch: watch)
         } else {
             var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
             configuration.searchMilliseconds = restMilliseconds

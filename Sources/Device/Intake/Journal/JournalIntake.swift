@@ -9,6 +9,8 @@ import LogStore
 /// entry was vacuumed, one more is lost. `--cursor` gives the cursor's own entry first, and if it does not, that is the
 /// proof that it is gone. Filters are applied here and not by `journalctl`, because only so the position passes
 /// entries that are not wanted.
+///
+/// journald says through inotify(7) that it wrote, so a journal in which nothing is written costs one run a minute.
 package final class JournalIntake: IntakeSource {
     /// Where reading begins when the source is started for the first time.
     package enum Start: Equatable, Sendable {
@@ -47,8 +49,10 @@ package final class JournalIntake: IntakeSource {
         package var program = "/usr/bin/journalctl"
         /// A run from which nothing came for so long is killed. Default 60,000.
         package var hangMilliseconds: Int64 = 60_000
-        /// Milliseconds between the end of a run and the next one. Default 1,000.
+        /// Milliseconds between the end of a run and the next one, if something was written. Default 1,000.
         package var lookMilliseconds: Int64 = 1_000
+        /// Milliseconds between two runs where nothing says that something was written. Default 60,000.
+        package var wholeMilliseconds: Int64 = 60_000
 
         package init() {}
     }
@@ -65,6 +69,14 @@ package final class JournalIntake: IntakeSource {
     private let configuration: Configuration
     private let clock: IntakeClock
     private let line: JournalLine
+    private let watch: DirectoryWatch
+    private let reader: Int
+    /// Whether `watch` tells what is written.
+    private var isWatched = false
+    /// Something may have been written since the last run began.
+    private var hasNews = true
+    /// Milliseconds since boot at which the journal is read whatever the watch says.
+    private var nextWhole = Int64.min
     private var parser: JournalExportParser
     private var helper: HelperProcess?
     /// Killed, and not reaped yet.
@@ -81,18 +93,25 @@ package final class JournalIntake: IntakeSource {
     private var lastBytes: Int64 = 0
     private var pause = firstPause
 
-    package init(_ configuration: Configuration, clock: IntakeClock = .system) {
+    /// - Parameter watch: one for all sources of a thread.
+    package init(
+        _ configuration: Configuration, clock: IntakeClock = .system, watch: DirectoryWatch = DirectoryWatch()
+    ) {
         self.configuration = configuration
         self.clock = clock
+        self.watch = watch
+        reader = watch.addReader()
         line = JournalLine(configuration.filter, fields: configuration.fields)
         parser = JournalExportParser(wanted: line.wanted)
     }
+
+    deinit { watch.removeReader(reader) }
 
     package var lag: IntakeLag { IntakeLag(parts: 1, problems: problem.map { [$0] } ?? []) }
 
     package func begin(at positions: [String: [UInt8]]) {
         endRun()
-        notBefore = .min
+        (notBefore, hasNews) = (.min, true)
         position = positions[Self.cursorKey].map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -109,6 +128,7 @@ package final class JournalIntake: IntakeSource {
         } catch {
             problem = error.description
             endRun()
+            hasNews = true
             notBefore = clock.bootMilliseconds() + pause
             pause = min(2 * pause, Self.lastPause)
             return false
@@ -121,13 +141,31 @@ package final class JournalIntake: IntakeSource {
     private func startRun() throws(IntakeFailure) -> Bool {
         if helper != nil { return true }
         let now = clock.bootMilliseconds()
-        guard now >= notBefore else { return false }
+        guard now >= notBefore, isDue(now) else { return false }
         parser = JournalExportParser(wanted: line.wanted)
         isFirstLook = position == nil && configuration.start == .now
         expected = position.flatMap { $0.isEmpty ? nil : JournalCursor($0) }
         helper = try HelperProcess(configuration.program, arguments)
         lastBytes = now
         return true
+    }
+
+    /// Whether something may have been written since the last run began.
+    private func isDue(_ now: Int64) -> Bool {
+        if watch.news(for: reader) != DirectoryWatch.News() { hasNews = true }
+        guard hasNews || !isWatched || now >= nextWhole else { return false }
+        // Before the run, so that what is written during it begins another one.
+        let directories = directories()
+        isWatched = watch.set(directories, for: reader) && !directories.isEmpty
+        (hasNews, nextWhole) = (false, now + configuration.wholeMilliseconds)
+        return true
+    }
+
+    /// Those that hold journal files, and those in which they can come.
+    private func directories() -> Set<String> {
+        let roots = configuration.directory.map { [$0] } ?? ["/var/log/journal", "/run/log/journal"]
+        let present = roots.filter(FileIntake.isDirectory)
+        return Set(present + present.flatMap { FileIntake.paths("\($0)/*").filter(FileIntake.isDirectory) })
     }
 
     var arguments: [String] {
@@ -196,7 +234,7 @@ package final class JournalIntake: IntakeSource {
         self.helper = nil
         notBefore = clock.bootMilliseconds() + configuration.lookMilliseconds
         // After the first look the source is at its beginning, and has read nothing.
-        if isFirstLook { notBefore = .min }
+        if isFirstLook { (notBefore, hasNews) = (.min, true) }
         defer { isFirstLook = false }
         return isFirstLook
     }
