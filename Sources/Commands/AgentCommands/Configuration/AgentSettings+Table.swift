@@ -102,7 +102,8 @@ extension AgentSettings {
             and data
             """),
         Setting(
-            "log-level", \.configuration.traceLevel, .choice(), "Least severe level of the agent's log", value: "level",
+            "log-level", \.configuration.traceLevel, .choice { TraceLevel(name: $0) },
+            "Least severe level of the agent's log", value: "level",
             reload: .atOnce),
 
         // Rarely used, so only environment and file set them.

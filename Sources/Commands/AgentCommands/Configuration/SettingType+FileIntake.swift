@@ -22,7 +22,8 @@ extension SettingType where Value == FileIntakeSettings {
             Setting(
                 "start", \.start, .start,
                 """
-                Where the first start begins: now (at the ends), all, or a date (files changed and entries written since)
+                Where the first start begins: now (at the ends), all, or a date (files changed and entries written \
+                since)
                 """),
             Setting("level", \.level, .logLevel, "Level of the lines"),
             Setting(
@@ -85,15 +86,5 @@ extension SettingType where Value == FileIntake.Start {
             guard let time = Timestamp.parse(text) else { throw given.wrong(forms) }
             return .since(time)
         }
-    }
-}
-
-extension SettingType where Value == LogLevel {
-    fileprivate static let logLevel = SettingType(.choice(LogLevel.allCases.map(\.name)), text: \.name) {
-        given throws(CommandError) in
-        guard case .text(let text) = given.value, let level = LogLevel(name: text) else {
-            throw given.wrong("one of \(LogLevel.allCases.map(\.name).joined(separator: ", "))")
-        }
-        return level
     }
 }
