@@ -160,7 +160,7 @@ import WireModel
     ]) func `What is wrong in a file is an error naming its key`(file: String, expected: String) {
         let error = #expect(throws: CommandError.self) {
             let given = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
-            let flags: [String: String] = values["data"] == nil ? ["data": "/d"] : [:]
+            let flags: [String: String] = given.values["data"] == nil ? ["data": "/d"] : [:]
             let layers = SettingLayers<AgentSettings>(
                 flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: given)
             _ = try AgentSettings(layers, needsCollector: true)
