@@ -143,8 +143,10 @@ let package = Package(
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
             ]),
+        // Programs that the agent starts.
+        target("HelperProcesses", in: .device, []),
         // What machines write into files, taken into the log store.
-        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip"]),
+        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -178,8 +180,8 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "Encryption", "ControlSocket", "Intake", "WireModel", "WipeCertificates", "Gzip",
-                "CMalloc",
+                "Encryption", "ControlSocket", "Intake", "HelperProcesses", "WireModel",
+                "WipeCertificates", "Gzip", "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
                 logging,
@@ -383,7 +385,8 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
                 swiftProtobuf, crypto, logging,
             ]),
-        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip"]),
+        tests("HelperProcesses", ["TestKit"]),
+        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
@@ -408,8 +411,8 @@ let package = Package(
             [
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
                 "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
-                "LogStore", "Intake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore", swiftProtobuf,
-                logging, metrics,
+                "LogStore", "Intake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore",
+                swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(
@@ -423,8 +426,8 @@ let package = Package(
             "AgentCommands",
             [
                 "TestKit", "DeviceTestKit",
-                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "Transmitter", "ControlSocket",
-                "WireModel", "Gzip", argumentParser, nioCore, logging,
+                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "Transmitter",
+                "ControlSocket", "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
         tests("CollectorClient", ["TelemetryBasics", "WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(
