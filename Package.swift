@@ -147,6 +147,10 @@ let package = Package(
         target("HelperProcesses", in: .device, []),
         // What machines write into files, taken into the log store.
         target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
+        // Metrics of other programs, taken in as custom samples.
+        target(
+            "MetricIntake", in: .device,
+            ["TelemetryBasics", "WireModel", "HelperProcesses", "HTTPConnection", nioPosix]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -166,7 +170,7 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Intake", "Transmitter", "Privacy", "Encryption", "WipeCertificates",
+                "Intake", "MetricIntake", "Transmitter", "Privacy", "Encryption", "WipeCertificates",
                 "HTTPConnection",
                 "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
@@ -180,7 +184,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "Encryption", "ControlSocket", "Intake", "HelperProcesses", "WireModel",
+                "Encryption", "ControlSocket", "Intake", "MetricIntake", "HelperProcesses", "WireModel",
                 "WipeCertificates", "Gzip", "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -387,6 +391,7 @@ let package = Package(
             ]),
         tests("HelperProcesses", ["TestKit"]),
         tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
+        tests("MetricIntake", ["TestKit", "HTTPTestKit", "TelemetryBasics", nioCore, nioPosix]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
@@ -411,7 +416,7 @@ let package = Package(
             [
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
                 "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
-                "LogStore", "Intake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore",
+                "LogStore", "Intake", "MetricIntake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore",
                 swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
@@ -426,7 +431,7 @@ let package = Package(
             "AgentCommands",
             [
                 "TestKit", "DeviceTestKit",
-                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "Transmitter",
+                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "MetricIntake", "Transmitter",
                 "ControlSocket", "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
         tests("CollectorClient", ["TelemetryBasics", "WireModel", "HTTPConnection", "HTTPTestKit"]),

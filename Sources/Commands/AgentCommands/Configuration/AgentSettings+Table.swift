@@ -258,6 +258,12 @@ extension AgentSettings {
             """,
             in: .file, example: "{ nginx: { files: ['/var/log/nginx/*.log'] } }"),
         Setting(
+            "metric-sources", \.configuration.metricSources, .entries(.metricSource),
+            """
+            Metrics of other programs to sample, by a name of your choice, which is a custom module from then on
+            """,
+            in: .file, example: "{ mail: { exec: '/usr/local/bin/mail-queue', interval: 60 } }"),
+        Setting(
             "scrub", \.configuration.logScrubbing,
             .object(
                 LogScrubbing(),

@@ -1,0 +1,37 @@
+import CommandKit
+import DataSampler
+
+extension SettingType where Value == MetricSourceSettings {
+    /// A source of the setting `metricSources`.
+    static let metricSource = object(
+        MetricSourceSettings(),
+        [
+            Setting(
+                "exec", \.exec, .text,
+                "Absolute path of a program that prints measurements as lines of JSON and ends", fallback: "none",
+                example: "/usr/local/bin/mail-queue"),
+            Setting("arguments", \.arguments, .programArguments, "Arguments of the program"),
+            Setting(
+                "timeout", \.timeout, .number(SettingRange(MetricSourceSettings.timeoutAllowed, "seconds")),
+                "Time limit of one run"),
+            Setting(
+                "interval", \.interval, .number(SettingRange(1...86_400, "seconds")),
+                "Time between two samples; the profile can set another for the module", fallback: "sampleInterval"),
+            Setting(
+                "series", \.series, .integer(MetricSourceSettings.seriesAllowed),
+                "Series of a sample; what is beyond is left out and counted"),
+        ])
+}
+
+extension SettingType where Value == [String] {
+    /// A comma is part of an argument.
+    fileprivate static let programArguments = SettingType(
+        .names(known: nil), text: { $0.isEmpty ? "none" : $0.joined(separator: " ") }
+    ) { given throws(CommandError) in
+        switch given.value {
+        case .list(let words): return words
+        case .text(let word): return [word]
+        case .number, .flag, .table: throw given.wrong("a list of texts")
+        }
+    }
+}
