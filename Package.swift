@@ -150,7 +150,7 @@ let package = Package(
         // Metrics of other programs, taken in as custom samples.
         target(
             "MetricIntake", in: .device,
-            ["TelemetryBasics", "WireModel", "HelperProcesses", "HTTPConnection", nioPosix]),
+            ["TelemetryBasics", "WireModel", "HelperProcesses", "HTTPConnection", nioCore, nioPosix]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -391,7 +391,7 @@ let package = Package(
             ]),
         tests("HelperProcesses", ["TestKit"]),
         tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
-        tests("MetricIntake", ["TestKit", "HTTPTestKit", "TelemetryBasics", nioCore, nioPosix]),
+        tests("MetricIntake", ["TestKit", "HTTPTestKit", "HelperProcesses"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),

@@ -12,8 +12,19 @@ extension SettingType where Value == MetricSourceSettings {
                 example: "/usr/local/bin/mail-queue"),
             Setting("arguments", \.arguments, .programArguments, "Arguments of the program"),
             Setting(
+                "statsd", \.statsd, .text,
+                "Where StatsD is taken in: address and port of this machine for UDP, or the path of a socket",
+                fallback: "none", example: "127.0.0.1:8125"),
+            Setting(
+                "from-other-machines", \.fromOtherMachines, .flag,
+                "Allows statsd at an address that other machines reach; whoever does can write there"),
+            Setting(
+                "prometheus", \.prometheus, .text,
+                "URL of a program on this machine that shows its metrics as Prometheus text", fallback: "none",
+                example: "http://127.0.0.1:9100/metrics"),
+            Setting(
                 "timeout", \.timeout, .number(SettingRange(MetricSourceSettings.timeoutAllowed, "seconds")),
-                "Time limit of one run"),
+                "Time limit of one run or scrape"),
             Setting(
                 "interval", \.interval, .number(SettingRange(1...86_400, "seconds")),
                 "Time between two samples; the profile can set another for the module", fallback: "sampleInterval"),

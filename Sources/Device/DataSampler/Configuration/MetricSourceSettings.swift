@@ -5,7 +5,13 @@ package struct MetricSourceSettings: Equatable, Sendable {
     /// The absolute path of a program that prints measurements.
     package var exec: String?
     package var arguments: [String] = []
-    /// Seconds that one run may take, 0.1 to 25.
+    /// Where StatsD is taken in: `127.0.0.1:8125`, or the path of a Unix datagram socket.
+    package var statsd: String?
+    /// Whether other machines may write StatsD there.
+    package var fromOtherMachines = false
+    /// The URL of a program on this machine that shows its metrics as Prometheus text.
+    package var prometheus: String?
+    /// Seconds that one run or scrape may take, 0.1 to 25.
     package var timeout = 10.0
     /// Seconds between two samples, 1 to 86,400; `nil`: the default interval. The profile can set another.
     package var interval: Double?
@@ -26,9 +32,18 @@ package struct MetricSourceSettings: Equatable, Sendable {
             DataSamplerError(.invalidConfiguration, "metricSources.\(name)\(message)")
         }
         if let objection = CustomModuleName.objection(to: name) { throw refuse(": \(objection)") }
-        guard let exec else { throw refuse(" has no source: give exec") }
-        guard exec.hasPrefix("/") else {
+        guard [exec, statsd, prometheus].compactMap(\.self).count == 1 else {
+            throw refuse(" must have one of exec, statsd and prometheus: make a source of each")
+        }
+        guard exec != nil || arguments.isEmpty else { throw refuse(" has arguments and no exec: give the program") }
+        guard statsd != nil || !fromOtherMachines else {
+            throw refuse(" has fromOtherMachines and no statsd: only StatsD can be taken in from there")
+        }
+        if let exec, !exec.hasPrefix("/") {
             throw refuse(".exec is '\(exec)': it must be the absolute path of a program")
+        }
+        do throws(MetricAddressError) { _ = try makeSource() } catch {
+            throw refuse(".\(statsd == nil ? "prometheus" : "statsd"): \(error.message)")
         }
         guard Self.timeoutAllowed.contains(timeout) else {
             throw refuse(".timeout is \(timeout): it must be 0.1 to 25 seconds")
@@ -42,11 +57,17 @@ package struct MetricSourceSettings: Equatable, Sendable {
     }
 
     /// - Returns: the source; `nil` if the settings name none, which a check refuses.
-    func makeSource() -> (kind: String, source: any MetricSource)? {
-        guard let exec else { return nil }
-        return (
-            "exec",
-            ExecSource(.init(program: exec, arguments: arguments, limit: .seconds(timeout), series: series))
-        )
+    /// - Throws: why the address cannot be used.
+    func makeSource() throws(MetricAddressError) -> (kind: String, source: any MetricSource)? {
+        let limit = Duration.seconds(timeout)
+        if let exec {
+            return ("exec", ExecSource(.init(program: exec, arguments: arguments, limit: limit, series: series)))
+        }
+        if let statsd {
+            let address = try StatsDAddress(statsd, fromOtherMachines: fromOtherMachines)
+            return ("statsd", StatsDSource(.init(address: address, series: series)))
+        }
+        guard let prometheus else { return nil }
+        return ("prometheus", PrometheusSource(try .init(url: prometheus, limit: limit, series: series)))
     }
 }

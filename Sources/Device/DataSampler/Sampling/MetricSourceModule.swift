@@ -26,7 +26,7 @@ final class MetricSourceModule: SwitchedSampleModule {
     static func modules(_ sources: [String: MetricSourceSettings]) -> [String: any CustomSampleModule] {
         var modules: [String: any CustomSampleModule] = [:]
         for (name, settings) in sources {
-            guard let made = settings.makeSource() else { continue }
+            guard let made = try? settings.makeSource() else { continue }
             modules[name] = MetricSourceModule(
                 name, interval: settings.interval, kind: made.kind, source: made.source)
         }
