@@ -184,7 +184,7 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "Encryption", "ControlSocket", "Intake", "MetricIntake", "HelperProcesses", "WireModel",
+                "Encryption", "ControlSocket", "Intake", "HelperProcesses", "WireModel",
                 "WipeCertificates", "Gzip", "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
@@ -431,8 +431,8 @@ let package = Package(
             "AgentCommands",
             [
                 "TestKit", "DeviceTestKit",
-                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "MetricIntake", "Transmitter",
-                "ControlSocket", "WireModel", "Gzip", argumentParser, nioCore, logging,
+                "TelemetryBasics", "CommandKit", "DataSampler", "LogStore", "Intake", "Transmitter", "ControlSocket",
+                "WireModel", "Gzip", argumentParser, nioCore, logging,
             ]),
         tests("CollectorClient", ["TelemetryBasics", "WireModel", "HTTPConnection", "HTTPTestKit"]),
         tests(

@@ -33,7 +33,7 @@ import WireModel
     }
 
     private static func module(_ source: SwitchedSource) -> MetricSourceModule {
-        MetricSourceModule("switched", interval: nil, kind: "exec", source: source)
+        MetricSourceModule("switched", kind: "exec", source: source)
     }
 
     private static func measurements(_ bench: SamplerBench, _ module: String) async throws -> [[WireMeasurement]] {
@@ -52,22 +52,22 @@ import WireModel
         source.arguments = [
             "-c", #"echo '{"name":"depth","value":3,"unit":"{job}","attributes":{"q":"mail"}}'; echo x"#,
         ]
-        source.interval = 1
         let sampler = try bench.sampler(directory.path) {
             $0.sampleModules = [.custom]
-            $0.metricSources = ["mail": source]
+            $0.metricSources = ["local.mail": source]
+            $0.moduleIntervals["local.mail"] = .init(sampleInterval: 2)
         }
         try await sampler.start()
-        try await bench.arrived { try await !Self.measurements(bench, "mail").isEmpty }
-        let sample = try #require(try await Self.measurements(bench, "mail").first)
+        try await bench.arrived { try await !Self.measurements(bench, "local.mail").isEmpty }
+        let sample = try #require(try await Self.measurements(bench, "local.mail").first)
         let depth = try #require(sample.first { $0.name == "depth" })
         #expect(depth.value.integer == 3 && depth.unit == "{job}" && depth.attributes == ["q": "mail"])
         #expect(sample.first { $0.name == "ws1.metrics.invalid" }?.value.integer == 1)
         let status = try await sampler.status()
         let report = try #require(status.metricSources?.first)
-        #expect(report.module == "mail" && report.kind == "exec" && report.series == 1 && report.invalid >= 1)
+        #expect(report.module == "local.mail" && report.kind == "exec" && report.series == 1 && report.invalid >= 1)
         #expect(report.problem?.contains("not a JSON object") == true)
-        #expect(status.modules.first { $0.name == "mail" }?.sampleInterval == 1)
+        #expect(status.modules.first { $0.name == "local.mail" }?.sampleInterval == 2)
         await sampler.stop()
     }
 
@@ -133,12 +133,12 @@ import WireModel
         source.statsd = socket
         let sampler = try bench.sampler(directory.path) {
             $0.sampleModules = [.custom]
-            $0.metricSources = ["off": source]
-            $0.disabledModules = ["off"]
+            $0.metricSources = ["local.off": source]
+            $0.disabledModules = ["local.off"]
         }
         try await SamplerBench.start(sampler)
         #expect(access(socket, F_OK) != 0)
-        #expect(try await sampler.status().modules.contains { $0.name == "off" } == false)
+        #expect(try await sampler.status().modules.contains { $0.name == "local.off" } == false)
         await sampler.stop()
     }
 }

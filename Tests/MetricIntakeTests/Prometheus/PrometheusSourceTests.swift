@@ -143,7 +143,8 @@ import Testing
             case .nothing: continue
             case .ended:
                 while !program.isReaped() { await Task.yield() }
-                return Issue.record("\(program.objection ?? "it ended")")
+                Issue.record("\(program.objection ?? "it ended")")
+                return
             }
         }
         let source = try Self.source("http://127.0.0.1:\(text.dropLast())/metrics")

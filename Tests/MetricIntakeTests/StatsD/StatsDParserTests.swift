@@ -16,8 +16,12 @@ import Testing
         return (updates, objections)
     }
 
+    private static func update(_ name: String, _ change: StatsDUpdate.Change) -> StatsDUpdate {
+        update(name, [:], change)
+    }
+
     private static func update(
-        _ name: String, _ attributes: [String: String] = [:], _ change: StatsDUpdate.Change
+        _ name: String, _ attributes: [String: String], _ change: StatsDUpdate.Change
     ) -> StatsDUpdate { StatsDUpdate(key: SeriesKey(name, attributes), change: change) }
 
     @Test(arguments: [

@@ -149,15 +149,17 @@ import Testing
         defer { memory.deallocate() }
         var dropped: UInt64 = 0
         guard case .packet(4, isWhole: false) = socket.receive(into: memory, dropped: &dropped) else {
-            return Issue.record("no packet that was cut")
+            Issue.record("no packet that was cut")
+            return
         }
     }
 
     @Test func `Control messages are read as far as they are whole`() {
         var bytes = [UInt8](repeating: 0, count: 24)
         bytes.withUnsafeMutableBytes { control in
-            control.storeBytes(
-                of: cmsghdr(cmsg_len: 20, cmsg_level: SOL_SOCKET, cmsg_type: 40), as: cmsghdr.self)
+            var header = cmsghdr()
+            (header.cmsg_len, header.cmsg_level, header.cmsg_type) = (20, SOL_SOCKET, 40)
+            control.storeBytes(of: header, as: cmsghdr.self)
             control.storeBytes(of: 7, toByteOffset: 16, as: UInt32.self)
         }
         bytes.withUnsafeBytes { #expect(StatsDSocket.drops(in: $0) == 7) }

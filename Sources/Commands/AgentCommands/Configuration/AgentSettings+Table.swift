@@ -260,9 +260,10 @@ extension AgentSettings {
         Setting(
             "metric-sources", \.configuration.metricSources, .entries(.metricSource),
             """
-            Metrics of other programs to sample, by a name of your choice, which is a custom module from then on
+            Metrics of other programs to sample, by a name of your choice with a dot, which is a custom module from \
+            then on
             """,
-            in: .file, example: "{ mail: { exec: '/usr/local/bin/mail-queue', interval: 60 } }"),
+            in: .file, example: "{ 'local.mail': { exec: '/usr/local/bin/mail-queue' } }"),
         Setting(
             "scrub", \.configuration.logScrubbing,
             .object(

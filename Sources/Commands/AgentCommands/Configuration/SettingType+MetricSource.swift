@@ -26,9 +26,6 @@ extension SettingType where Value == MetricSourceSettings {
                 "timeout", \.timeout, .number(SettingRange(MetricSourceSettings.timeoutAllowed, "seconds")),
                 "Time limit of one run or scrape"),
             Setting(
-                "interval", \.interval, .number(SettingRange(1...86_400, "seconds")),
-                "Time between two samples; the profile can set another for the module", fallback: "sampleInterval"),
-            Setting(
                 "series", \.series, .integer(MetricSourceSettings.seriesAllowed),
                 "Series of a sample; what is beyond is left out and counted"),
         ])

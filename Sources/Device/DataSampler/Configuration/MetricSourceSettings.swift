@@ -13,8 +13,6 @@ package struct MetricSourceSettings: Equatable, Sendable {
     package var prometheus: String?
     /// Seconds that one run or scrape may take, 0.1 to 25.
     package var timeout = 10.0
-    /// Seconds between two samples, 1 to 86,400; `nil`: the default interval. The profile can set another.
-    package var interval: Double?
     /// The most series of a sample, 1 to 10,000.
     package var series = 1_000
 
@@ -32,6 +30,8 @@ package struct MetricSourceSettings: Equatable, Sendable {
             DataSamplerError(.invalidConfiguration, "metricSources.\(name)\(message)")
         }
         if let objection = CustomModuleName.objection(to: name) { throw refuse(": \(objection)") }
+        // Profile, disabledModules and moduleIntervals know custom modules by it.
+        guard name.contains(".") else { throw refuse(": the name must have a dot, such as local.\(name)") }
         guard [exec, statsd, prometheus].compactMap(\.self).count == 1 else {
             throw refuse(" must have one of exec, statsd and prometheus: make a source of each")
         }
@@ -47,9 +47,6 @@ package struct MetricSourceSettings: Equatable, Sendable {
         }
         guard Self.timeoutAllowed.contains(timeout) else {
             throw refuse(".timeout is \(timeout): it must be 0.1 to 25 seconds")
-        }
-        if let interval, !SecondsRange.interval.contains(interval) {
-            throw refuse(".interval is \(interval): it must be \(SecondsRange.interval)")
         }
         guard Self.seriesAllowed.contains(series) else {
             throw refuse(".series is \(series): it must be 1 to 10000")

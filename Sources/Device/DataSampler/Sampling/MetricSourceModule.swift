@@ -10,14 +10,12 @@ protocol SwitchedSampleModule: CustomSampleModule, AnyObject {
 /// A source of metrics as a custom module.
 final class MetricSourceModule: SwitchedSampleModule {
     let name: String
-    let sampleInterval: Double?
     private let kind: String
     private let source: any MetricSource
 
     /// - Parameter kind: the name of what is read: `exec`, `statsd` or `prometheus`.
-    init(_ name: String, interval: Double?, kind: String, source: any MetricSource) {
+    init(_ name: String, kind: String, source: any MetricSource) {
         self.name = name
-        sampleInterval = interval
         self.kind = kind
         self.source = source
     }
@@ -27,8 +25,7 @@ final class MetricSourceModule: SwitchedSampleModule {
         var modules: [String: any CustomSampleModule] = [:]
         for (name, settings) in sources {
             guard let made = try? settings.makeSource() else { continue }
-            modules[name] = MetricSourceModule(
-                name, interval: settings.interval, kind: made.kind, source: made.source)
+            modules[name] = MetricSourceModule(name, kind: made.kind, source: made.source)
         }
         return modules
     }
