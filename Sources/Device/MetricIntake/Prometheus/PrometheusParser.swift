@@ -30,7 +30,11 @@ struct PrometheusParser {
 
     /// - Parameter take: the samples in their order, or why a line cannot be taken in.
     static func parse(_ text: [UInt8], _ take: (Result<PrometheusSample, LineObjection>) -> Void) {
-        for line in text.split(separator: UInt8(ascii: "\n")) {
+        // One line at a time: a list of all would take more memory than the text.
+        var rest = text[...]
+        while !rest.isEmpty {
+            let line = rest.prefix { $0 != UInt8(ascii: "\n") }
+            rest = rest[line.endIndex...].dropFirst()
             var scanner = PrometheusLine(line)
             do throws(LineObjection) {
                 if let sample = try scanner.sample() { take(.success(sample)) }
