@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import HelperProcesses
 import LogStore
 import TestKit
 import Testing

@@ -259,6 +259,13 @@ extension AgentSettings {
             """,
             in: .file, example: "{ nginx: { files: ['/var/log/nginx/*.log'] } }"),
         Setting(
+            "metric-sources", \.configuration.metricSources, .entries(.metricSource),
+            """
+            Metrics of other programs to sample, by a name of your choice with a dot, which is a custom module from \
+            then on
+            """,
+            in: .file, example: "{ 'local.mail': { exec: '/usr/local/bin/mail-queue' } }"),
+        Setting(
             "scrub", \.configuration.logScrubbing,
             .object(
                 LogScrubbing(),

@@ -1,4 +1,5 @@
 import Glibc
+import HelperProcesses
 import LogStore
 
 /// Takes in the journal of systemd, through `journalctl`, so that nothing of libsystemd runs in the process: a journal
@@ -145,7 +146,9 @@ package final class JournalIntake: IntakeSource {
         parser = JournalExportParser(wanted: line.wanted)
         isFirstLook = position == nil && configuration.start == .now
         expected = position.flatMap { $0.isEmpty ? nil : JournalCursor($0) }
-        helper = try HelperProcess(configuration.program, arguments)
+        do throws(StartFailure) { helper = try HelperProcess(configuration.program, arguments) } catch {
+            throw IntakeFailure(error.description)
+        }
         lastBytes = now
         return true
     }
