@@ -116,9 +116,13 @@ import WireModel
         source.calls.withLock { $0 = [] }
         try await sampler.setDoNotDisturb(false)
         try await SamplerBench.until { source.calls.withLock { $0.contains("collect") } }
-        #expect(source.calls.withLock { $0.first } == "begin")
+        let calls = source.calls.withLock { $0 }
+        let begin = try #require(calls.firstIndex(of: "begin"))
+        let collect = try #require(calls.firstIndex(of: "collect"))
+        #expect(begin < collect)
         var settings = try await sampler.runtimeSettings()
         settings.telemetryDisabled = true
+        source.calls.withLock { $0 = [] }
         try await sampler.setRuntimeSettings(settings)
         try await SamplerBench.until { source.calls.withLock { $0.contains("end") } }
         await sampler.stop()

@@ -10,7 +10,7 @@ import Testing
         defer { memory.deallocate() }
         var text: [UInt8] = []
         while true {
-            switch helper.read(into: memory, milliseconds: 1_000) {
+            switch helper.read(into: memory, milliseconds: 10) {
             case .bytes(let count): text.append(contentsOf: memory[..<count])
             case .nothing: continue
             case .ended:

@@ -29,7 +29,7 @@ import Testing
             http_requests_total{method="post",code="400"}    3 1395066363000
 
             # Escaping in label values:
-            msdos_file_access_time_seconds{path="C:\\DIR\\FILE.TXT",error="Cannot find file:\n\"FILE.TXT\""} 1.458255915e9
+            msdos_access_seconds{path="C:\\DIR\\FILE.TXT",error="Cannot find file:\n\"FILE.TXT\""} 1.458255915e9
             # Minimalistic line:
             metric_without_timestamp_and_labels 12.47
             # A weird metric from before the epoch:
@@ -53,7 +53,7 @@ import Testing
                 Self.sample("http_requests_total", ["method": "post", "code": "200"], 1027),
                 Self.sample("http_requests_total", ["method": "post", "code": "400"], 3),
                 Self.sample(
-                    "msdos_file_access_time_seconds",
+                    "msdos_access_seconds",
                     ["path": #"C:\DIR\FILE.TXT"#, "error": "Cannot find file:\n\"FILE.TXT\""], 1.458255915e9, "s"),
                 Self.sample("metric_without_timestamp_and_labels", [:], 12.47),
                 Self.sample("http_request_duration_seconds_bucket", ["le": "0.05"], 24054),

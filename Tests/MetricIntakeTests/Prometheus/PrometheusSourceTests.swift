@@ -74,7 +74,7 @@ import Testing
         try await ScriptedServer.serving([[]]) { server in
             let source = try Self.source("http://127.0.0.1:\(server.port)/metrics", limit: .milliseconds(200))
             #expect(Self.values(await source.collect())["ws1.metrics.up"] == .integer(0))
-            #expect(source.report.problem?.contains("within") == true, "\(source.report.problem ?? "")")
+            #expect(source.report.problem?.contains("/metrics: ") == true, "\(source.report.problem ?? "")")
         }
     }
 
@@ -122,14 +122,14 @@ import Testing
     func `The library prometheus_client of PyPI is understood`() async throws {
         let program = try PythonClients.start(
             """
-            import sys, prometheus_client as p
-            registry = p.CollectorRegistry()
-            p.Counter('orders', 'Orders', ['shop'], registry=registry).labels('a"b\\\\c').inc(3)
-            p.Gauge('depth_bytes', 'Depth', registry=registry).set(7)
-            p.Histogram('request_seconds', 'Requests', buckets=[1, 2], registry=registry).observe(1.5)
-            p.Summary('size', 'Sizes', registry=registry).observe(4)
-            p.Gauge('nothing', 'No value', registry=registry).set(float('nan'))
-            server, thread = p.start_http_server(0, addr='127.0.0.1', registry=registry)
+            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, start_http_server
+            registry = CollectorRegistry()
+            Counter('orders', 'Orders', ['shop'], registry=registry).labels('a"b\\\\c').inc(3)
+            Gauge('depth_bytes', 'Depth', registry=registry).set(7)
+            Histogram('request_seconds', 'Requests', buckets=[1, 2], registry=registry).observe(1.5)
+            Summary('size', 'Sizes', registry=registry).observe(4)
+            Gauge('nothing', 'No value', registry=registry).set(float('nan'))
+            server, thread = start_http_server(0, addr='127.0.0.1', registry=registry)
             print(server.server_port, flush=True)
             thread.join()
             """)

@@ -51,7 +51,7 @@ import Testing
         ("a:1e999|g", "number"), ("a:|c", "number"), ("a:1::2|c", "number"), ("a:1|c|@0", "rate"),
         ("a:1|c|@1.5", "rate"), ("a:1|c|@-1", "rate"), ("a:1|c|@x", "rate"), ("a:1e308|c|@0.1", "too large"),
         (":1|c", "name"), ("a b:1|c", "name"), ("ws1.x:1|c", "agent's own"), ("a:1|c|#:v", "1 to 64"),
-        ("_e{5,4}:title|text", "type"), ("_sc|check|0", "NAME:VALUE|TYPE"),
+        ("_e{5,4}:title|text", "number"), ("_sc|check|0", "NAME:VALUE|TYPE"),
     ])
     func `A line that is wrong is one objection, and its neighbours count`(line: String, words: String) {
         let parsed = Self.parse(Array("first:1|c\n\(line)\nlast:1|c".utf8))

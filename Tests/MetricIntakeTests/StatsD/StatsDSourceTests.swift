@@ -177,8 +177,9 @@ import Testing
         defer { source.end() }
         let objection = try PythonClients.run(
             """
-            import sys, statsd
-            client = statsd.StatsClient('127.0.0.1', int(sys.argv[1]), prefix='shop')
+            from sys import argv
+            from statsd import StatsClient
+            client = StatsClient('127.0.0.1', int(argv[1]), prefix='shop')
             client.incr('orders'); client.incr('orders', 4); client.decr('orders')
             client.gauge('depth', 5); client.gauge('depth', -2, delta=True)
             client.timing('request', 320)

@@ -42,14 +42,14 @@ package struct MetricSourceSettings: Equatable, Sendable {
         if let exec, !exec.hasPrefix("/") {
             throw refuse(".exec is '\(exec)': it must be the absolute path of a program")
         }
-        do throws(MetricAddressError) { _ = try makeSource() } catch {
-            throw refuse(".\(statsd == nil ? "prometheus" : "statsd"): \(error.message)")
-        }
         guard Self.timeoutAllowed.contains(timeout) else {
             throw refuse(".timeout is \(timeout): it must be 0.1 to 25 seconds")
         }
         guard Self.seriesAllowed.contains(series) else {
             throw refuse(".series is \(series): it must be 1 to 10000")
+        }
+        do throws(MetricAddressError) { _ = try makeSource() } catch {
+            throw refuse(".\(statsd == nil ? "prometheus" : "statsd"): \(error.message)")
         }
     }
 

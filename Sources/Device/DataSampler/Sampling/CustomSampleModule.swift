@@ -133,7 +133,10 @@ struct CustomSample: Sendable {
         message.attributes = measurement.attributes
         if case .string(let text) = measurement.value, text.utf8.count > MetricBounds.textBytes {
             throw error(
-                "the text of '\(measurement.name)' has \(text.utf8.count) bytes: it may have at most \(MetricBounds.textBytes)"
+                """
+                the text of '\(measurement.name)' has \(text.utf8.count) bytes: it may have at most \
+                \(MetricBounds.textBytes)
+                """
             )
         }
         guard let value = measurement.value.wire else {

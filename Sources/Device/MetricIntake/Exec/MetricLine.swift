@@ -5,6 +5,9 @@ import FoundationEssentials
 enum MetricLine {
     /// A line of more bytes is invalid as a whole.
     static let maximumBytes = 64 * 1024
+    private static let notAnObject =
+        "it is not a JSON object with name (text), value (number, text or boolean), unit (text) and attributes (an "
+        + "object of texts)"
 
     private struct Line: Decodable {
         var name: String
@@ -33,11 +36,13 @@ enum MetricLine {
     /// - Throws: ``LineObjection``, without the line's content.
     static func parse(_ line: some Collection<UInt8>) throws(LineObjection) -> MetricPoint {
         guard line.count <= maximumBytes else { throw LineObjection("it has more than \(maximumBytes) bytes") }
+        // A program that floods with other text shall not cost a decoder for each line.
+        guard line.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "{") else {
+            throw LineObjection(notAnObject)
+        }
         let read: Line
         do { read = try JSONDecoder().decode(Line.self, from: Data(line)) } catch {
-            throw LineObjection(
-                "it is not a JSON object with name (text), value (number, text or boolean), unit (text) and "
-                    + "attributes (an object of texts)")
+            throw LineObjection(notAnObject)
         }
         let point = MetricPoint(read.name, unit: read.unit ?? "", attributes: read.attributes ?? [:], read.value.value)
         if let objection = MetricBounds.objection(to: point) { throw LineObjection(objection) }
