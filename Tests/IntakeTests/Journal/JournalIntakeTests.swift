@@ -145,11 +145,15 @@ import WireModel
 
     @Test func `What journalctl says when it fails is shown with the remedy`() throws {
         let scene = try Scene()
-        try scene.program("echo 'No journal files were opened' >&2; exit 1")
+        try scene.program("echo 'No journal files were opened due to insufficient permissions.' >&2; exit 1")
         scene.look()
         let problem = scene.committer.status.lag.problems.first
         #expect(problem?.contains("No journal files were opened") == true)
         #expect(problem?.contains("systemd-journal") == true)
+        try scene.program("echo 'Journal file system.journal is truncated, ignoring file.' >&2")
+        scene.look()
+        let other = scene.committer.status.lag.problems.first
+        #expect(other?.contains("truncated") == true && other?.contains("group") == false)
     }
 
     @Test func `A journalctl that hangs is killed`() throws {

@@ -183,7 +183,8 @@ struct StatusText {
     private static func intake(_ intake: DataSamplerStatus.Intake, _ moment: (Int64?) -> String) -> String {
         let behind =
             switch intake.behindBytes {
-            case nil: "not looked at yet"
+            // A journal does not tell how much is left.
+            case nil: intake.caughtUp == nil ? "not looked at yet" : "read to the end \(moment(intake.caughtUp))"
             case 0?: "read to the end \(moment(intake.caughtUp))"
             case let bytes?: "\(CountText.of(bytes, "byte")) behind"
             }

@@ -29,8 +29,9 @@ package final class JournalIntake: IntakeSource {
         package var units: Set<String> = []
         /// What programs call themselves (`SYSLOG_IDENTIFIER`); empty: all.
         package var identifiers: Set<String> = []
-        /// Left out. By default the agent itself, because its lines are in the store already.
-        package var excludedIdentifiers: Set<String> = ["ws1agent"]
+        /// A unit whose entries are left out: that of the agent itself, whose lines are in the store already. Not its
+        /// identifier, which any program may claim.
+        package var excludedUnit: String?
         /// The highest number of a priority, 0 (emergency) to 7 (debug).
         package var priority = 7
 
@@ -226,7 +227,8 @@ package final class JournalIntake: IntakeSource {
             throw IntakeFailure("journalctl ended within an entry: \(helper.objection ?? "without a word")")
         }
         let objection = helper.objection.map {
-            "journalctl: \($0). If it may not read the journal, add the agent to the group systemd-journal"
+            "journalctl: \($0)"
+                + ($0.contains("permission") ? ". Add the agent to the group systemd-journal" : "")
         }
         if helper.hasFailed { throw IntakeFailure(objection ?? "journalctl failed") }
         // It names what it leaves, such as a damaged file, and the rest goes on.
