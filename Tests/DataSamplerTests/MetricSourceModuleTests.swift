@@ -1,5 +1,6 @@
 import Glibc
 import MetricIntake
+import RecordStore
 import StoreTestKit
 import Synchronization
 import TestKit
@@ -104,7 +105,8 @@ import WireModel
         let sampler = try bench.sampler(directory.path) { $0.sampleModules = [.custom] }
         let source = SwitchedSource()
         try await sampler.register(Self.module(source))
-        #expect(source.calls.withLock(\.isEmpty), "nothing runs before the start")
+        let former = source.calls.withLock { $0 }
+        #expect(former.isEmpty, "nothing runs before the start")
         try await sampler.start()
         try await sampler.reloadProfile()
         try await SamplerBench.until { source.calls.withLock { $0.suffix(2) == ["begin", "collect"] } }
