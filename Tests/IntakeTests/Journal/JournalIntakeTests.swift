@@ -52,7 +52,10 @@ import WireModel
             while true {
                 switch committer.step() {
                 case .more: continue
-                case .idle: return
+                case .idle:
+                    // A program that a test beside this one was starting may still have had the script open.
+                    guard committer.status.lag.problems.contains(where: { $0.contains("Text file busy") }) else { return }
+                    clock.advance(milliseconds: 120_000)
                 case .retry:
                     Issue.record("not stored: \(committer.status.failure ?? "")")
                     return
