@@ -4,7 +4,7 @@ import Testing
 
 /// kill -9 at steps of what changes a directory's encryption. The next start goes on; nothing is lost or doubled.
 ///
-/// About one step of 24 is drawn. With `WS1_KILL_STEPS=all` the agent dies at each step once, which takes about an hour.
+/// About one step of 24 is drawn. With `WS1_KILL_STEPS=all` the agent dies at each step once, which takes an hour.
 @Suite(.serialized, .timeLimit(.minutes(30)))
 struct EncryptionKillTests {
     /// More than any operation has.

@@ -27,8 +27,8 @@ struct SeriesKey: Hashable, Sendable {
 /// What is refused is counted, and the source makes that count a sample, so that a chart shows what is missing.
 ///
 /// Against it: the first series win, and the important one may come late. Evicting others instead would make every
-/// series come and go under a flood, and a delta of a counter that was evicted would be wrong without a trace. A refusal
-/// is told. So the limit is the operator's, per source, and the count is what tells to raise it.
+/// series come and go under a flood, and a delta of a counter that was evicted would be wrong without a trace. A
+/// refusal is told. So the limit is the operator's, per source, and the count is what tells to raise it.
 struct SeriesTable<Value> {
     /// Bytes of names and attributes for each series of the limit.
     static var bytesPerSeries: Int { 128 }

@@ -4,7 +4,7 @@
 /// |---|---|
 /// | counter | its sum since the last sample |
 /// | gauge | its last value, in the samples before which it was told |
-/// | timer, histogram, distribution | `.count`, `.sum`, `.min` and `.max`, since the last sample; it counts as four series |
+/// | timer, histogram, distribution | `.count`, `.sum`, `.min` and `.max`, since the last sample: four series |
 /// | set | how many different members were told since the last sample |
 ///
 /// A gauge that is not told any more has no samples, because a value that nobody measured is none. It is remembered for
