@@ -127,6 +127,11 @@ private struct ScriptedCommand: ParsableCommand {
         #expect(throws: (any Error).self) { try ScriptedCommand.parseAsRoot(["--size", "1"]) }
     }
 
+    @Test func `A shell offers the names that a flag takes`() {
+        let script = ScriptedCommand.completionScript(for: .bash)
+        #expect(script.contains("red") && script.contains("green"), "\(script)")
+    }
+
     @Test func `Help reports range and default`() {
         let help = ScriptedCommand.helpMessage(columns: 200)
         #expect(help.contains("How long (1 to 86400 seconds; default: 60)."), "\(help)")

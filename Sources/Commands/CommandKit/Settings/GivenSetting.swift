@@ -11,7 +11,7 @@ package struct GivenSetting: Sendable {
         package var description: String {
             switch self {
             case .text(let text): "'\(text)'"
-            case .number(let number): "\(number)"
+            case .number(let number): SettingRange.text(number)
             case .flag(let flag): "\(flag)"
             case .list(let list): "[\(list.joined(separator: ", "))]"
             case .table: "an object"

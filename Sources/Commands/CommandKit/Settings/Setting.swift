@@ -129,6 +129,16 @@ package struct SettingDeclaration: Sendable {
         return words[0] + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 
+    /// What a shell offers for the flag's value: the names that it may be, or the paths.
+    var completion: CompletionKind? {
+        switch (form, valueName) {
+        case (.choice(let names), _), (.names(let names?), _): .list(names)
+        case (_, "file"?): .file()
+        case (_, "dir"?): .directory
+        default: nil
+        }
+    }
+
     /// The text of `--help`.
     var argumentHelp: ArgumentHelp {
         let standing = form.isSwitch ? nil : defaultText.map { "default: \($0)" }

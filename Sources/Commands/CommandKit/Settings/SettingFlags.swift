@@ -32,7 +32,10 @@ package struct SettingFlags<Flags: FlagSet>: ParsableArguments, CustomReflectabl
             let name = NameSpecification.customLong(setting.name)
             return setting.form.isSwitch
                 ? (setting.name, Flag(wrappedValue: false, name: name, help: setting.argumentHelp))
-                : (setting.name, Option<String?>(name: name, help: setting.argumentHelp))
+                : (
+                    setting.name,
+                    Option<String?>(name: name, help: setting.argumentHelp, completion: setting.completion)
+                )
         }
         return Mirror(self, children: options)
     }
