@@ -4,8 +4,8 @@ import WireModel
 
 /// Lines that are stored together, and the positions that belong to them.
 package struct IntakeBatch {
-    /// Bytes of text that a batch takes before it is full. Two thousand usual lines share one sync, and a batch that
-    /// must be read again costs milliseconds. Range: 64 KiB to 16 MiB.
+    /// Bytes of text and positions that a batch takes before it is full. Two thousand usual lines share one sync, and a
+    /// batch that must be read again costs milliseconds. Range: 64 KiB to 16 MiB.
     package static let maximumBytes = 1 << 20
 
     package private(set) var lines: [IntakeLog.Line] = []
@@ -15,7 +15,7 @@ package struct IntakeBatch {
     private var budget: BurstBudget
     /// Lines that are less severe are passed by, so they take nothing of the budget; `nil`: all are.
     private let level: LogLevel?
-    /// Bytes of all lines, also of those that were left out.
+    /// Bytes of all lines, also of those that were left out, and of all positions.
     private var bytes = 0
     /// Microseconds since 1970.
     private let time: Int64
@@ -45,6 +45,7 @@ package struct IntakeBatch {
 
     /// Adds a line about the intake itself. It is never left out.
     package mutating func report(_ message: String, _ metadata: [String: String]) {
+        bytes += message.utf8.count + 64
         lines.append(
             IntakeLog.Line(
                 time: time, LogEntry(.warning, message, category: Self.reportCategory, metadata: metadata)))
@@ -54,7 +55,10 @@ package struct IntakeBatch {
     package static let reportCategory = "intake"
 
     /// Sets a position; `nil` removes it.
-    package mutating func set(_ key: String, _ value: [UInt8]?) { changes[key] = .some(value) }
+    package mutating func set(_ key: String, _ value: [UInt8]?) {
+        bytes += key.utf8.count + (value?.count ?? 0)
+        changes[key] = .some(value)
+    }
 
     /// Ends the batch: what was left out becomes a record of it, so that the count is as durable as the position
     /// behind the lines.

@@ -45,6 +45,11 @@ import Testing
         #expect(events(" b\na\n", isMultiLine: true) == [" b", "a"])
     }
 
+    @Test func `A line for which an event has no room begins another one`() {
+        #expect(events("aaaa\n bbbb\n cccc\n d\ne", limit: 10, isMultiLine: true) == ["aaaa\n bbbb", " cccc\n d", "e"])
+        #expect(events("aaaa\n 0123456789\n b\n", limit: 10, isMultiLine: true) == ["aaaa", " 012345678+1", " b"])
+    }
+
     @Test func `Events do not depend on the pieces in which they come`() {
         var random = SplitMix64(seed: 7)
         for _ in 0..<300 {

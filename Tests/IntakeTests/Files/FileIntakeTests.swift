@@ -1,92 +1,12 @@
 import Foundation
-import Glibc
-import Gzip
-import LogStore
 import TestKit
 import Testing
-import WireModel
 
 @testable import Intake
 
 @Suite struct FileIntakeTests {
-    /// Files, and the intake that reads them.
-    private final class Machine {
-        private let directory: TemporaryDirectory
-        private let clock = ManualIntakeClock()
-        private let settings: FileIntake.Configuration
-        private var committer: IntakeCommitter?
-        /// Called once, when a piece was read and compared, before its lines are taken.
-        var onPiece: (() throws -> Void)?
-
-        init(_ change: (inout FileIntake.Configuration) -> Void = { _ in }) throws {
-            directory = try TemporaryDirectory()
-            var settings = FileIntake.Configuration(patterns: [directory.file("*.log")])
-            change(&settings)
-            self.settings = settings
-        }
-
-        func path(_ name: String) -> String { directory.file(name) }
-
-        func write(_ text: String, _ name: String) throws { try write(Array(text.utf8), name) }
-
-        func write(_ bytes: [UInt8], _ name: String) throws {
-            let descriptor = open(path(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-            try #require(descriptor >= 0)
-            defer { close(descriptor) }
-            try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
-        }
-
-        func rename(_ name: String, _ new: String) throws { try #require(Glibc.rename(path(name), path(new)) == 0) }
-        func remove(_ name: String) throws { try #require(unlink(path(name)) == 0) }
-        func truncate(_ name: String) throws { try #require(Glibc.truncate(path(name), 0) == 0) }
-        func copy(_ name: String, _ new: String) throws {
-            try FileManager.default.copyItem(atPath: path(name), toPath: path(new))
-        }
-
-        /// As rotation does: the new file is whole before the old one goes.
-        func compress(_ name: String, leavingOut bytes: Int = 0) throws {
-            let content = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name))))
-            try write([UInt8](GzipCodec.compress(content).dropLast(bytes)), "\(name).gz")
-            try remove(name)
-        }
-
-        func step() throws -> IntakeCommitter.Step { try #require(committer).step() }
-
-        /// Reads until nothing is left.
-        func read() throws {
-            if committer == nil {
-                var configuration = LogStore.Configuration(directory: directory.file("logs"), applicationName: "test")
-                configuration.applicationIdentifier = "files"
-                let source = FileIntake(settings, clock: clock.clock)
-                source.onPiece = { [unowned self] in
-                    guard let call = onPiece else { return }
-                    onPiece = nil
-                    #expect(throws: Never.self) { try call() }
-                }
-                committer = IntakeCommitter(configuration, source: source, clock: clock.clock)
-            }
-            for _ in 0..<2 {
-                clock.advance(milliseconds: 1000)
-                while true {
-                    let step = committer!.step()
-                    if step == .more { continue }
-                    try #require(step == .idle, "\(committer!.status)")
-                    break
-                }
-            }
-        }
-
-        func wait(milliseconds: Int64) { clock.advance(milliseconds: milliseconds) }
-
-        /// As after a kill: nothing is closed.
-        func stop() { committer = nil }
-
-        var lag: Int? { committer?.status.lag.bytes }
-        var stored: StoredLines { get throws { try StoredLines(directory.file("logs")) } }
-    }
-
     @Test func `Lines of several files are stored once, over starts`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("a1\na2\n", "a.log")
         try machine.write("b1\nhalf", "b.log")
         try machine.read()
@@ -100,7 +20,7 @@ import WireModel
 
     @Test(arguments: [false, true])
     func `A renamed file is read to its end, also what its writer adds later`(isKilled: Bool) throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("1\n", "a.log")
         try machine.read()
         if isKilled { machine.stop() }
@@ -117,7 +37,7 @@ import WireModel
 
     @Test(arguments: [false, true], [false, true])
     func `Of a file that was copied and truncated the rest is read in the copy`(isLonger: Bool, isKilled: Bool) throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("old 1\nold 2\n", "a.log")
         try machine.read()
         if isKilled { machine.stop() }
@@ -133,7 +53,7 @@ import WireModel
     }
 
     @Test func `A copy that the pattern matches is not read twice`() throws {
-        let machine = try Machine { $0.patterns[0] += "*" }
+        let machine = try FileIntakeMachine { $0.patterns[0] += "*" }
         try machine.write("1\n2\n", "a.log")
         try machine.read()
         try machine.copy("a.log", "a.log.1")
@@ -148,7 +68,7 @@ import WireModel
     }
 
     @Test func `What was truncated away unread is counted`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("1\nhalf", "a.log")
         try machine.read()
         try machine.truncate("a.log")
@@ -161,7 +81,7 @@ import WireModel
 
     @Test(arguments: [0, 1, 40, 2000])
     func `A file that is truncated and filled again while it is read begins anew`(linesBefore: Int) throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         let before = (0..<linesBefore).map { "old \($0)" }
         try machine.write(before.map { "\($0)\n" }.joined(), "a.log")
         if linesBefore > 0 { try machine.read() }
@@ -181,7 +101,7 @@ import WireModel
     }
 
     @Test func `An inode that another file has now is another file`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("old 1\n", "a.log")
         try machine.read()
         machine.stop()
@@ -194,7 +114,7 @@ import WireModel
     }
 
     @Test func `A hundred files with the same header are a hundred files`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         let header = String(repeating: "#", count: 2000)
         for number in 0..<100 { try machine.write("\(header)\n", "\(number).log") }
         try machine.read()
@@ -208,7 +128,7 @@ import WireModel
     }
 
     @Test func `A small file is read at once`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("\n", "a.log")
         try machine.write("x\n", "b.log")
         try machine.read()
@@ -217,7 +137,7 @@ import WireModel
 
     @Test(arguments: [false, true])
     func `An event of many lines goes on over a start and a rotation`(isKilled: Bool) throws {
-        let machine = try Machine { $0.isEventStart = { $0.first != UInt8(ascii: " ") } }
+        let machine = try FileIntakeMachine { $0.isEventStart = { $0.first != UInt8(ascii: " ") } }
         try machine.write("one\n a\n", "a.log")
         try machine.read()
         #expect(try machine.stored.messages.isEmpty)
@@ -233,7 +153,7 @@ import WireModel
     }
 
     @Test func `A line over the limit is cut and marked, and the next one is whole`() throws {
-        let machine = try Machine { $0.maximumEventBytes = 1000 }
+        let machine = try FileIntakeMachine { $0.maximumEventBytes = 1000 }
         try machine.write(String(repeating: "x", count: 700_000) + "\nnext\r\n", "a.log")
         try machine.read()
         #expect(
@@ -241,14 +161,14 @@ import WireModel
     }
 
     @Test func `Bytes that are no text are replaced`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write([0x61, 0xFF, 0x62, 0x0A], "a.log")
         try machine.read()
         #expect(try machine.stored.messages == ["a\u{FFFD}b"])
     }
 
     @Test func `A start with now leaves what is there, and takes a line that is being written whole`() throws {
-        let machine = try Machine { $0.start = .now }
+        let machine = try FileIntakeMachine { $0.start = .now }
         try machine.write("old\nbeing ", "a.log")
         try machine.read()
         try machine.write("written\nnew\n", "a.log")
@@ -258,7 +178,7 @@ import WireModel
     }
 
     @Test func `A removed file is read to its end, and then forgotten`() throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("1\n", "a.log")
         try machine.read()
         try machine.write("2\nlast", "a.log")
@@ -273,7 +193,7 @@ import WireModel
 
     @Test(arguments: [1, 40_000])
     func `A file that was compressed before its end was read is read on in the compressed one`(lines: Int) throws {
-        let machine = try Machine()
+        let machine = try FileIntakeMachine()
         try machine.write("old\n", "a.log")
         try machine.read()
         machine.stop()
@@ -293,7 +213,7 @@ import WireModel
     }
 
     @Test func `A damaged compressed file is named and left, and what is not of the file is not read`() throws {
-        let machine = try Machine { $0.patterns[0] += "*" }
+        let machine = try FileIntakeMachine { $0.patterns[0] += "*" }
         try machine.write("old\n", "a.log")
         try machine.read()
         machine.stop()

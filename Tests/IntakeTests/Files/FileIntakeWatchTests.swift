@@ -116,4 +116,31 @@ import Testing
         try machine.read()
         #expect(try machine.messages == ["1", "2"])
     }
+
+    @Test(arguments: [false, true])
+    func `A directory that another one replaces is read within a second`(isSymbolic: Bool) throws {
+        let machine = try Machine("d/log/*.log")
+        for name in ["one", "one/log", "two", "two/log"] {
+            try #require(mkdir(machine.directory.file("in/\(name)"), 0o700) == 0)
+        }
+        let path = machine.directory.file("in/d")
+        if isSymbolic {
+            try #require(symlink("one", path) == 0)
+        } else {
+            try #require(rename(machine.directory.file("in/one"), path) == 0)
+        }
+        try machine.write("1\n", "in/d/log/a.log")
+        try machine.read()
+        try machine.read()
+        if isSymbolic {
+            try #require(unlink(path) == 0)
+            try #require(symlink("two", path) == 0)
+        } else {
+            try #require(rename(path, machine.directory.file("in/old")) == 0)
+            try #require(rename(machine.directory.file("in/two"), path) == 0)
+        }
+        try machine.write("2\n", "in/d/log/a.log")
+        try machine.read()
+        #expect(try machine.messages == ["1", "2"])
+    }
 }

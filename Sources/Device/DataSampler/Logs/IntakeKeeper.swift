@@ -169,7 +169,9 @@ final class IntakeKeeper: Sendable {
         } else {
             var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
             configuration.searchMilliseconds = restMilliseconds
-            source = FileIntake(configuration, clock: clock, watch: watch)
+            source = FileIntake(
+                configuration, clock: clock, watch: watch,
+                isInterrupted: { self.state.withLock { $0.isHeld || $0.isEnding } })
         }
         return Source(
             IntakeCommitter(store(name, settings, orders), source: source, limit: limit, clock: clock),

@@ -33,11 +33,14 @@ final class CompressedFile {
     deinit { close(descriptor) }
 
     /// Inflates up to a position.
+    /// - Parameter goesOn: asked after each piece; `false` ends the call.
     /// - Returns: whether the content is that which was read to there.
-    func begin(at position: FilePosition) throws(GzipError) -> Bool {
+    func begin(at position: FilePosition, goesOn: () -> Bool) throws(GzipError) -> Bool {
         var head: [UInt8] = []
         while offset < position.offset {
-            if pending.isEmpty, !(try fill()) { return false }
+            if pending.isEmpty {
+                guard goesOn(), try fill() else { return false }
+            }
             head.append(contentsOf: pending.prefix(position.mark.headBytes - head.count))
             use(min(pending.count, position.offset - offset))
         }

@@ -4,24 +4,34 @@ import TelemetryBasics
 
 /// Files that rotation compressed before they were read to their end.
 extension FileIntake {
-    /// The compressed file in the same directory that has the content that was read.
+    /// The compressed file in the same directory that has the content that was read, whatever its name is.
     func compressedCopy(of file: Tracked) -> (key: String, path: String)? {
         let position = file.position
-        guard position.offset > 0, let parent = Paths.parent(of: position.path),
-            let names = try? Files<FileError>.names(in: parent)
-        else { return nil }
-        for name in names.sorted() where name.hasSuffix(CompressedFile.suffix) {
-            let path = "\(parent)/\(name)"
-            var status = stat()
-            guard Self.isRotation(path, of: position.path), stat(path, &status) == 0,
-                status.st_mode & S_IFMT == S_IFREG,
-                case let key = FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
-                files[key] == nil, case let descriptor = openFile(path, key), descriptor >= 0,
-                let compressed = try? CompressedFile(descriptor), (try? compressed.begin(at: position)) == true
+        guard position.offset > 0, let listing = listing(besides: position.path) else { return nil }
+        for entry in listing.compressed(of: position.path) where files[entry.key] == nil {
+            if isStopping { return nil }
+            guard position.mark.canBegin(headSums(entry)), case let descriptor = openFile(entry.path, entry.key),
+                descriptor >= 0, let compressed = try? CompressedFile(descriptor),
+                (try? compressed.begin(at: position, goesOn: { !isStopping })) == true
             else { continue }
-            return (key, path)
+            return (entry.key, entry.path)
         }
         return nil
+    }
+
+    /// Sums of the first bytes of what a compressed file inflates to; none of one that is damaged there.
+    private func headSums(_ entry: DirectoryListing.Entry) -> [UInt64] {
+        let id = "\(entry.key) \(entry.modified)"
+        if let known = compressedHeads[id] { return known }
+        var sums: [UInt64] = []
+        let descriptor = openFile(entry.path, entry.key)
+        if descriptor >= 0, let file = try? CompressedFile(descriptor) {
+            while file.pending.count < FilePosition.Mark.maximumHeadBytes, (try? file.fill()) == true {}
+            sums = FilePosition.Mark.sums(file.pending.prefix(FilePosition.Mark.maximumHeadBytes))
+        }
+        if compressedHeads.count >= 256 { compressedHeads = [:] }
+        compressedHeads[id] = sums
+        return sums
     }
 
     /// Reads on in a compressed file, until the batch is full or the file ends.
@@ -31,13 +41,12 @@ extension FileIntake {
         let path = file.position.path
         do throws(GzipError) {
             guard let compressed = try openCompressed(key, file) else {
-                if file.missing > 1 { leave(key, file, "it is gone, or has other content", &batch) }
+                if file.missing > 1, !isStopping { leave(key, file, "it is gone, or has other content", &batch) }
                 return false
             }
-            var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
-            assembler.open = file.position.open
+            var assembler = assembler(file.position.open)
             var isAtEnd = false
-            while !batch.isFull, !isAtEnd {
+            while !batch.isFull, !isAtEnd, !isStopping {
                 let used = compressed.pending.withUnsafeBytes {
                     assembler.add($0, event: { batch.add(entry($0, path)) }, goesOn: { !batch.isFull })
                 }
@@ -71,7 +80,8 @@ extension FileIntake {
         let descriptor = openFile(file.position.path, key)
         guard descriptor >= 0 else { return nil }
         let new = try CompressedFile(descriptor)
-        guard try new.begin(at: file.position) else {
+        guard try new.begin(at: file.position, goesOn: { !isStopping }) else {
+            if isStopping { return nil }
             throw GzipError(code: .corrupt, message: "it has no longer the content that was read")
         }
         compressed[key] = new
@@ -80,18 +90,11 @@ extension FileIntake {
 
     /// A compressed file that cannot be read on is named and left as it is.
     private func leave(_ key: String, _ file: Tracked, _ reason: String, _ batch: inout IntakeBatch) {
-        var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
-        assembler.open = file.position.open
+        var assembler = assembler(file.position.open)
         assembler.finish { batch.add(entry($0, file.position.path)) }
         batch.report(
             "a compressed file cannot be read to its end",
             ["file": file.position.path, "from": "\(file.position.offset)", "reason": reason])
         forget(key, &batch)
-    }
-
-    private func forget(_ key: String, _ batch: inout IntakeBatch) {
-        compressed[key] = nil
-        files[key] = nil
-        batch.set(key, nil)
     }
 }

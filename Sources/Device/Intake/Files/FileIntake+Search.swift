@@ -2,63 +2,137 @@ import Glibc
 import LogStore
 import TelemetryBasics
 
-/// Which files there are, and what becomes of them when they are rotated.
+/// Which files there are.
 extension FileIntake {
-    func search(_ batch: inout IntakeBatch, _ now: Int64) {
+    /// Looks for all files: those that a pattern matches, and those that are tracked under another name by now.
+    ///
+    /// What is known by its inode comes first, then what is known by its content, and only the rest is new.
+    /// - Returns: `false` if it was interrupted. Then it is done again from its beginning.
+    func search(_ batch: inout IntakeBatch, _ now: Int64) -> Bool {
+        problems = []
         for key in files.keys { files[key]!.isMatched = false }
+        names = nil
+        var unknown: [(path: String, status: stat)] = []
         // A compressed file is no text. What was not read before it was compressed is read by another way.
-        for path in matches() where !path.hasSuffix(CompressedFile.suffix) { find(path, &batch, now) }
-        for (key, file) in files where !file.isMatched { follow(key, file) }
+        for path in matches() where !path.hasSuffix(CompressedFile.suffix) {
+            if isStopping { return false }
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+            if !match(path, status, &batch) { unknown.append((path, status)) }
+        }
+        for (key, file) in files where !file.isMatched {
+            if isStopping { return false }
+            follow(key, file, &batch)
+        }
+        for (path, status) in unknown {
+            if isStopping { return false }
+            if !match(path, status, &batch) { track(path, status, &batch, now) }
+        }
         if !isStarted {
             isStarted = true
             batch.set(Self.startedKey, [1])
         }
+        return true
     }
 
     func matches() -> [String] {
-        configuration.patterns.reduce(into: Set<String>()) { $0.formUnion(Self.paths($1)) }.sorted()
+        var found: Set<String> = []
+        for pattern in configuration.patterns {
+            found.formUnion(
+                Self.paths(pattern) { name in
+                    note("a file's name is no UTF-8, so it is not read; rename it: \(name)")
+                })
+        }
+        for directory in directories() {
+            guard let stream = opendir(directory) else {
+                if errno == EACCES { note("\(FileError("opening", directory))") }
+                continue
+            }
+            closedir(stream)
+        }
+        return found.sorted()
     }
 
-    static func paths(_ pattern: String) -> Set<String> {
+    /// A problem that holds until the next search.
+    private func note(_ problem: String) {
+        if problems.count < 10, !problems.contains(problem) { problems.append(problem) }
+    }
+
+    /// - Parameter unreadable: receives names that are no UTF-8, with U+FFFD in them.
+    static func paths(_ pattern: String, unreadable: (String) -> Void = { _ in }) -> Set<String> {
         var found = glob_t()
         defer { globfree(&found) }
         guard glob(pattern, GLOB_NOSORT, nil, &found) == 0, let names = found.gl_pathv else { return [] }
         var paths: Set<String> = []
         for place in 0..<Int(found.gl_pathc) {
-            if let name = names[place] { paths.insert(String(cString: name)) }
+            guard let name = names[place] else { continue }
+            if let path = String(validatingCString: name) {
+                paths.insert(path)
+            } else {
+                unreadable(String(cString: name))
+            }
         }
         return paths
     }
 
-    func find(_ path: String, _ batch: inout IntakeBatch, _ now: Int64) {
-        var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-        let key = FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
-        if files[key] != nil {
-            if files[key]!.position.path != path {
-                files[key]!.position.path = path
-                batch.set(key, files[key]!.position.encoded)
-            }
-            files[key]!.isMatched = true
-            files[key]!.isLinked = Self.isLinked(path, status)
-            files[key]!.missing = 0
-            return
+    /// - Returns: whether it is a file that is tracked.
+    private func match(_ path: String, _ status: stat, _ batch: inout IntakeBatch) -> Bool {
+        let key = FilePosition.key(status)
+        guard let file = files[key] else { return false }
+        // Of several names the one that is known stays.
+        if file.position.path != path, !Self.isThere(file.position.path, key) { move(key, to: path, &batch) }
+        files[key]!.isMatched = true
+        files[key]!.isLinked = Self.isLinked(path, status)
+        files[key]!.missing = 0
+        return true
+    }
+
+    /// A file has another name by now.
+    private func move(_ key: String, to path: String, _ batch: inout IntakeBatch) {
+        // An event that is open may go on in the file that takes this one's place.
+        if configuration.isEventStart != nil {
+            if formerPaths.count >= 1000 { formerPaths = [:] }
+            formerPaths[files[key]!.position.path] = key
         }
+        files[key]!.position.path = path
+        files[key]!.position.isRotated = true
+        files[key]!.missing = 0
+        // Its last line waits from now on for its end.
+        files[key]!.lastRead = clock.bootMilliseconds()
+        batch.set(key, files[key]!.position.encoded)
+    }
+
+    /// A file that no pattern matches any more: it was renamed, replaced or removed.
+    private func follow(_ key: String, _ file: Tracked, _ batch: inout IntakeBatch) {
+        var status = stat()
+        if Self.isThere(file.position.path, key, &status) {
+            files[key]!.missing = 0
+            files[key]!.isLinked = Self.isLinked(file.position.path, status)
+        } else if let path = listing(besides: file.position.path)?.path(of: key) {
+            move(key, to: path, &batch)
+        } else if !continueInOther(key, file, &batch), !isStopping {
+            files[key]!.missing += 1
+            if file.position.copyOf != nil, files[key]!.missing > 1 { forget(key, &batch) }
+        }
+    }
+
+    private func track(_ path: String, _ status: stat, _ batch: inout IntakeBatch, _ now: Int64) {
+        let key = FilePosition.key(status)
         var position = FilePosition(path: path)
-        if !isStarted { begin(&position, status) }
-        if let original = original(ofCopy: path) {
-            position = files[original]!.position
-            position.path = path
-            position.copyOf = original
-            position.open = nil
+        if let former = comeBack(path, key, &batch) {
+            position = former
+        } else if !isStarted {
+            begin(&position, status)
         }
         files[key] = Tracked(
-            position: position, lastRead: now, isMatched: true, isLinked: Self.isLinked(path, status))
+            position: position, lastRead: now, isMatched: true, isLinked: Self.isLinked(path, status),
+            predecessor: formerPaths.removeValue(forKey: path),
+            isUndecided: (isStarted || status.st_size == 0) && position.startsAt == nil)
         batch.set(key, position.encoded)
     }
 
     /// The first start: old lines may be left where they are.
-    func begin(_ position: inout FilePosition, _ status: stat) {
+    private func begin(_ position: inout FilePosition, _ status: stat) {
         switch configuration.start {
         case .all: return
         case .since(let time):
@@ -66,68 +140,23 @@ extension FileIntake {
             if changed >= time { return }
         case .now: break
         }
-        let descriptor = open(position.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
         position.size = Int(status.st_size)
-        // A line that is being written is taken whole.
-        let start = max(0, position.size - buffer.count)
-        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(buffer.count, readBytes(descriptor, at: start))])
-        let offset = bytes.lastIndex(of: UInt8(ascii: "\n")).map { start + $0 + 1 } ?? start
-        guard let mark = FilePosition.Mark(descriptor, offset: offset) else { return }
+        let descriptor = openAny(position.path)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        if descriptor < 0 || !skip(to: position.size, descriptor, &position) { position.startsAt = position.size }
+    }
+
+    /// Leaves out the lines before a size. A line that is being written there is taken whole.
+    func skip(to size: Int, _ descriptor: Int32, _ position: inout FilePosition) -> Bool {
+        let start = max(0, size - buffer.count)
+        let count = min(size - start, readBytes(descriptor, at: start))
+        let offset =
+            UnsafeRawBufferPointer(rebasing: buffer[..<count]).lastIndex(of: UInt8(ascii: "\n"))
+            .map { start + $0 + 1 } ?? start
+        guard let mark = FilePosition.Mark(descriptor, offset: offset) else { return false }
         position.offset = offset
         position.mark = mark
-    }
-
-    /// The file of which this is a copy that rotation made: its name begins with that of the original, and it has the
-    /// content of the original, as far as the copying went.
-    func original(ofCopy path: String) -> String? {
-        let candidates = files.filter {
-            $0.value.position.offset > 0 && $0.value.position.copyOf == nil
-                && Self.isRotation(path, of: $0.value.position.path)
-        }
-        guard !candidates.isEmpty else { return nil }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        return candidates.keys.sorted().first { isCopy(descriptor, of: $0, files[$0]!.position) }
-    }
-
-    /// Whether a name is that of a file with what rotation adds to it: `.1`, `-20261129`, `_old`, `~`.
-    static func isRotation(_ path: String, of original: String) -> Bool {
-        guard path.hasPrefix(original), let next = path.dropFirst(original.count).first else { return false }
-        return ".-_~".contains(next)
-    }
-
-    func isCopy(_ descriptor: Int32, of key: String, _ original: FilePosition) -> Bool {
-        if original.isContinued(by: descriptor) { return true }
-        // The copy may not be whole yet; what is there is compared with the original itself.
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_size > 0, Int(status.st_size) < original.offset,
-            Self.isThere(original.path, key)
-        else { return false }
-        let other = open(original.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard other >= 0 else { return false }
-        defer { close(other) }
-        guard let mark = FilePosition.Mark(descriptor, offset: Int(status.st_size)) else { return false }
-        return mark == FilePosition.Mark(other, offset: Int(status.st_size))
-    }
-
-    /// A file that no pattern matches any more: it was renamed or removed.
-    func follow(_ key: String, _ file: Tracked) {
-        var status = stat()
-        if Self.isThere(file.position.path, key, &status) {
-            files[key]!.missing = 0
-            files[key]!.isLinked = Self.isLinked(file.position.path, status)
-            if file.position.isRotated { return }
-        }
-        if let name = renamed(file.position.path, key) {
-            files[key]!.position.path = name
-            files[key]!.position.isRotated = true
-            files[key]!.missing = 0
-        } else {
-            files[key]!.missing += 1
-        }
+        return true
     }
 
     static func isThere(_ path: String, _ key: String) -> Bool {
@@ -136,84 +165,15 @@ extension FileIntake {
     }
 
     static func isThere(_ path: String, _ key: String, _ status: inout stat) -> Bool {
-        stat(path, &status) == 0
-            && FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) == key
+        stat(path, &status) == 0 && FilePosition.key(status) == key
     }
 
-    /// The present name of a file, in its directory.
-    func renamed(_ path: String, _ key: String) -> String? {
-        guard let parent = Paths.parent(of: path), let names = try? Files<FileError>.names(in: parent) else {
-            return nil
-        }
-        return names.map { "\(parent)/\($0)" }.first { Self.isThere($0, key) }
-    }
-
-    // MARK: - Copies
-
-    /// Lets the copy of a file go on where the file was. Without one the open event is complete, and what nobody can
-    /// read any more is counted.
-    func passOn(_ key: String, _ file: Tracked, _ batch: inout IntakeBatch) {
-        var heir = files.keys.sorted().first { files[$0]?.position.copyOf == key }
-        if heir == nil, let (copy, path) = unmatchedCopy(of: file) {
-            heir = copy
-            files[copy] = Tracked(position: FilePosition(path: path), lastRead: file.lastRead)
-        }
-        if heir == nil, let (copy, path) = compressedCopy(of: file) {
-            heir = copy
-            files[copy] = Tracked(position: FilePosition(path: path), lastRead: file.lastRead)
-            files[copy]!.position.isCompressed = true
-        }
-        guard let heir, let path = files[heir]?.position.path else {
-            var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
-            assembler.open = file.position.open
-            assembler.finish { batch.add(entry($0, file.position.path)) }
-            let unread = max(0, file.position.size - file.position.offset)
-            if unread > 0 {
-                batch.report(
-                    "a file was truncated or removed before it was read to its end",
-                    ["file": file.position.path, "bytes": "\(unread)", "from": "\(file.position.offset)"])
-            }
-            return
-        }
-        var position = file.position
-        position.path = path
-        position.isRotated = true
-        position.isCompressed = files[heir]!.position.isCompressed
-        // What is compressed was compared just now.
-        let descriptor = position.isCompressed == true ? -1 : openFile(path, heir)
-        if descriptor >= 0, !position.isContinued(by: descriptor) {
-            // It was made before the last lines were read. So all of it was read.
-            var status = stat()
-            fstat(descriptor, &status)
-            position.offset = Int(status.st_size)
-            position.mark = FilePosition.Mark(descriptor, offset: position.offset) ?? position.mark
-        }
-        if descriptor >= 0 { close(descriptor) }
-        files[heir]!.position = position
-        files[heir]!.drained = nil
-        restless.insert(heir)
-        batch.set(heir, position.encoded)
-    }
-
-    /// A copy in the same directory that no pattern matches.
-    func unmatchedCopy(of file: Tracked) -> (key: String, path: String)? {
-        let path = file.position.path
-        guard file.position.offset > 0, let parent = Paths.parent(of: path),
-            let names = try? Files<FileError>.names(in: parent)
-        else { return nil }
-        for name in names.sorted() where Self.isRotation("\(parent)/\(name)", of: path) {
-            let copy = "\(parent)/\(name)"
-            let descriptor = open(copy, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            guard descriptor >= 0 else { continue }
-            defer { close(descriptor) }
-            var status = stat()
-            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-                case let key = FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
-                files[key] == nil, !copy.hasSuffix(CompressedFile.suffix),
-                file.position.isContinued(by: descriptor)
-            else { continue }
-            return (key, copy)
-        }
-        return nil
+    /// The directory in which a file is, as it was when it was first asked for in this read.
+    func listing(besides path: String) -> DirectoryListing? {
+        guard let parent = Paths.parent(of: path) else { return nil }
+        if let known = listings[parent] { return known }
+        let new = DirectoryListing(parent, goesOn: { !isStopping })
+        if !isStopping { listings[parent] = new }
+        return new
     }
 }

@@ -15,35 +15,60 @@ extension FileIntake {
         if news.isSearchNeeded { isSearchNeeded = true }
         if now >= nextSearch {
             nextSearch = now + configuration.searchMilliseconds
-            lag.problems = []
+            if isWatched, !directoriesAreSame() { isSearchNeeded = true }
             if isSearchNeeded || !isWatched || now >= nextWhole {
                 nextWhole = now + configuration.wholeMilliseconds
                 // Watched before the search, so that what changes during it is seen by one of the two. What cannot be
                 // watched is not tried again each second.
                 if isWatched || now >= nextWatch {
-                    isWatched = watch.set(directories(), for: reader)
+                    let directories = directories()
+                    isWatched = watch.set(directories, for: reader)
+                    watched = directories.reduce(into: [:]) { $0[$1] = Self.identity($1) }
                     nextWatch = now + configuration.wholeMilliseconds
                 }
                 isSearchNeeded = false
-                search(&batch, now)
+                guard search(&batch, now) else {
+                    nextSearch = .min
+                    isSearchNeeded = true
+                    return true
+                }
                 // One that is missing is looked for until it is found or given up.
                 if files.values.contains(where: { $0.missing > 0 }) { isSearchNeeded = true }
-                turn = files.keys.sorted()
+                lag.problems = problems
+                turn = ordered(files.keys)
                 changed = []
                 return true
             }
+            lag.problems = problems
         }
         if !isWatched {
-            turn = files.keys.sorted()
+            turn = ordered(files.keys)
         } else {
             var due = restless
             if !changed.isEmpty {
                 for (key, file) in files where changed.contains(file.position.path) { due.insert(key) }
             }
-            turn = due.sorted()
+            turn = ordered(due)
         }
         changed = []
         return !turn.isEmpty
+    }
+
+    /// Rotated files first, so that old lines come before new ones.
+    private func ordered(_ keys: some Sequence<String>) -> [String] {
+        let keys = keys.sorted()
+        let isRotated = { [files] (key: String) in files[key]?.position.isRotated == true }
+        return keys.filter(isRotated) + keys.filter { !isRotated($0) }
+    }
+
+    /// Whether each watched path still leads to the directory that is watched. No event says that a directory above was
+    /// renamed, or that a symbolic link leads elsewhere.
+    private func directoriesAreSame() -> Bool { watched.allSatisfy { Self.identity($0.key) == $0.value } }
+
+    /// - Returns: device and inode; empty if there is none.
+    private static func identity(_ path: String) -> String {
+        var status = stat()
+        return stat(path, &status) == 0 ? FilePosition.key(status) : ""
     }
 
     /// Notes whether a file must be looked at again though nothing says that it changed.
@@ -52,8 +77,7 @@ extension FileIntake {
             restless.remove(key)
             return
         }
-        let isSettled =
-            file.drained != nil && file.position.open == nil && file.position.copyOf == nil && !file.isLinked
+        let isSettled = file.drained != nil && !file.waits && file.position.copyOf == nil && !file.isLinked
         if isSettled { restless.remove(key) } else { restless.insert(key) }
     }
 

@@ -6,12 +6,19 @@ import WireModel
 
 /// Takes in the lines of files that programs write: all files that match a pattern, through every rotation.
 ///
-/// A file is known by device, inode and content (``FilePosition``):
+/// A file is known by device and inode, and by its content (``FilePosition``). Neither is enough: an inode is used again
+/// within a second, device numbers change with a boot, and many files begin with the same lines. So the inode says where
+/// to look, and the content decides. `FileIntake+Identity.swift` is the one place that answers which file a file is:
 ///
 ///     renamed, a new one made      the old one is read on under its new name, until it is gone
 ///     copied, then truncated       the copy is read on from where the original was; the original from its beginning
 ///     compressed by rotation       what was not read yet is read from the compressed file
 ///     replaced under its inode     the content differs, so it is read from its beginning
+///     the same under a new inode   it goes on (`sed -i`, another number of the disk, moved away and back)
+///
+/// A copy is told from another file that begins alike by its length and its name: it is no longer than its original,
+/// has the same content as far as it goes, and its name is one that rotation makes (``RotatedName``). If what was not
+/// read of a file is found nowhere, a line of category `intake` says so.
 ///
 /// All files are read by one thread, in turn, at most 256 KiB each; ``DirectoryWatch`` says which ones changed. A
 /// descriptor is kept for the files that were read last, so that one which is removed is read to its end.
@@ -54,33 +61,11 @@ package final class FileIntake: IntakeSource {
     static let pieceBytes = 256 << 10
     /// Descriptors that are kept. The usual limit of a process is 1,024.
     static let maximumDescriptors = 256
-
-    struct Tracked {
-        var position: FilePosition
-        var descriptor: Int32 = -1
-        /// What the file looked like when it had been read to its end.
-        var drained: Look?
-        /// Milliseconds since boot at which something was read last.
-        var lastRead: Int64
-        var isMatched = false
-        /// It may be written by a name that is in no watched directory.
-        var isLinked = false
-        /// Searches in a row that found it under no name. One may miss a file that is being renamed.
-        var missing = 0
-    }
-
-    /// What changes with a file's content.
-    struct Look: Equatable {
-        var size: Int
-        var modified: Int64
-        var changed: Int64
-
-        init(_ status: stat) {
-            size = Int(status.st_size)
-            modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
-            changed = Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
-        }
-    }
+    /// Text of events that are not complete, of all files. It is written with the positions.
+    static let maximumOpenBytes = 4 << 20
+    /// Positions of files that are gone. A rotation that removes many files a day should not push out one whose volume
+    /// comes back after a night.
+    static let maximumGiven = 256
 
     package internal(set) var lag = IntakeLag()
     let configuration: Configuration
@@ -105,18 +90,43 @@ package final class FileIntake: IntakeSource {
     var changed: Set<String> = []
     /// Descriptors of files that are read to their end; closed when that is stored.
     var closing: [String: Int32] = [:]
+    /// Positions of files that are gone, and may come back.
+    var given: [String: FilePosition] = [:]
+    /// Copies by their original.
+    var copies: [String: Set<String>] = [:]
+    /// Files by what the names of their rotations begin with, ``RotatedName/origins(_:)``; `nil`: to be made again.
+    var names: [String: [String]]?
+    /// Files by the paths that they had before they were renamed.
+    var formerPaths: [String: String] = [:]
+    /// Of this call to read: the directories that were listed.
+    var listings: [String: DirectoryListing] = [:]
+    var compressedHeads: [String: [UInt64]] = [:]
+    /// Bytes of each open event, and of all of them.
+    var openBytes: [String: Int] = [:]
+    var openTotal = 0
+    /// What the last search could not read.
+    var problems: [String] = []
+    /// What each watched path led to.
+    var watched: [String: String] = [:]
+    private let isInterrupted: @Sendable () -> Bool
     let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: FileIntake.pieceBytes + FilePosition.Mark.maximumTailBytes, alignment: 16)
     /// For tests: called when a piece was read and found to belong to what was read before.
     var onPiece: (() -> Void)?
+    /// For tests: opens a file to read it.
+    var openAny: (String) -> Int32 = { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     /// For tests: how often a file was looked at, and how often one was opened to be read.
     var looks = 0
     var opens = 0
 
-    /// - Parameter watch: one for all sources of a thread.
+    /// - Parameters:
+    ///   - watch: one for all sources of a thread.
+    ///   - isInterrupted: asked between files. While it is `true`, ``read(into:)`` returns with what it has.
     package init(
-        _ configuration: Configuration, clock: IntakeClock = .system, watch: DirectoryWatch = DirectoryWatch()
+        _ configuration: Configuration, clock: IntakeClock = .system, watch: DirectoryWatch = DirectoryWatch(),
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
+        self.isInterrupted = isInterrupted
         self.configuration = configuration
         self.clock = clock
         self.watch = watch
@@ -145,14 +155,26 @@ package final class FileIntake: IntakeSource {
         }
         closing = [:]
         files = [:]
+        given = [:]
+        copies = [:]
+        (openBytes, openTotal) = ([:], 0)
+        formerPaths = [:]
+        isStarted = positions[Self.startedKey] != nil
         let now = clock.bootMilliseconds()
         for (key, value) in positions where key != Self.startedKey {
             guard let position = FilePosition(encoded: value) else { continue }
+            if position.gone != nil {
+                given[key] = position
+                continue
+            }
             files[key] = Tracked(
-                position: position, descriptor: former[key]?.descriptor ?? -1, lastRead: former[key]?.lastRead ?? now)
+                position: position, descriptor: former[key]?.descriptor ?? -1, lastRead: former[key]?.lastRead ?? now,
+                isUndecided: position.offset == 0 && position.startsAt == nil && isStarted,
+                isSeen: former[key]?.isSeen ?? false)
+            setOpenBytes(key, position.text?.count)
+            if let original = position.copyOf { copies[original, default: []].insert(key) }
         }
         for (key, file) in former where files[key] == nil && file.descriptor >= 0 { close(file.descriptor) }
-        isStarted = positions[Self.startedKey] != nil
         turn = []
         nextSearch = .min
         isSearchNeeded = true
@@ -167,23 +189,33 @@ package final class FileIntake: IntakeSource {
 
     package func read(into batch: inout IntakeBatch) -> Bool {
         let now = clock.bootMilliseconds()
+        listings = [:]
         // Where nothing changed, nothing is counted again either.
         if turn.isEmpty, !plan(&batch, now) { return false }
         var hasMore = false
-        while let key = turn.first {
-            guard !batch.isFull else { return true }
+        var place = 0
+        defer { turn.removeFirst(place) }
+        while place < turn.count {
+            guard !batch.isFull, !isStopping else { return true }
             // A file that has more is last in the next turn, so that one that never ends does not stop others.
-            turn.removeFirst()
+            let key = turn[place]
+            place += 1
             if readPiece(of: key, into: &batch, now) { hasMore = true }
+            limitOpenText(key, &batch)
             settle(key)
+            if place % Self.maximumDescriptors == 0 { trimDescriptors() }
         }
         lag.bytes = files.values.reduce(0) {
             $0 + ($1.position.copyOf == nil ? max(0, $1.position.size - $1.position.offset) : 0)
         }
         lag.parts = files.count
         trimDescriptors()
-        return hasMore
+        // A search that was interrupted is not done.
+        return hasMore || nextSearch == .min
     }
+
+    /// Whether everything is to be left as it is, soon.
+    var isStopping: Bool { isInterrupted() }
 
     // MARK: - Reading
 
@@ -192,21 +224,9 @@ package final class FileIntake: IntakeSource {
         guard var file = files[key] else { return false }
         looks += 1
         if file.position.isCompressed == true { return readCompressed(key, into: &batch, now) }
-        if let original = file.position.copyOf {
-            // The lines behind are still in the original, and are read there.
-            if let original = files[original] {
-                guard hasChanged(&file), case let descriptor = openFile(file.position.path, key), descriptor >= 0 else {
-                    return false
-                }
-                defer { close(descriptor) }
-                if isCopy(descriptor, of: file.position.copyOf!, original.position) {
-                    files[key] = file
-                    return false
-                }
-            }
-            // It only began like the other one, which may also be gone.
-            file.position = FilePosition(path: file.position.path)
-            file.drained = nil
+        if file.position.copyOf != nil {
+            if remainsCopy(key, &batch) { return false }
+            file = files[key]!
         }
         var named = stat()
         let isThere = Self.isThere(file.position.path, key, &named)
@@ -216,7 +236,7 @@ package final class FileIntake: IntakeSource {
                 return false
             }
             // Only what changed is opened again.
-            if file.drained == Look(named), file.position.open == nil { return false }
+            if file.drained == Look(named), !file.waits { return false }
             file.descriptor = openFile(file.position.path, key)
             guard file.descriptor >= 0 else { return false }
             files[key]!.descriptor = file.descriptor
@@ -225,9 +245,28 @@ package final class FileIntake: IntakeSource {
         guard fstat(file.descriptor, &status) == 0 else { return false }
         let look = Look(status)
         let isQuiet = now - file.lastRead >= configuration.goneMilliseconds
-        if file.drained == look, file.position.open == nil, isThere || !isQuiet { return false }
+        if file.drained == look, !file.waits, isThere || !isQuiet { return false }
+        if let start = file.position.startsAt {
+            file.position.startsAt = nil
+            // One that is shorter has begun anew meanwhile.
+            guard look.size < start || skip(to: start, file.descriptor, &file.position) else { return false }
+        }
         let before = file.position
+        if before.offset == 0, before.open == nil, file.isUndecided, look.size > 0,
+            let original = original(of: key, file.descriptor)
+        {
+            files[key]!.drained = look
+            guard files[key]!.position.settle(file.descriptor, at: look.size) else { return false }
+            setCopy(key, of: original)
+            restless.insert(original)
+            batch.set(key, files[key]!.position.encoded)
+            close(file.descriptor)
+            files[key]!.descriptor = -1
+            return false
+        }
+        if look.size > before.size { file.lastRead = now }
         file.position.size = look.size
+        file.isSeen = true
         // A truncation can come at any moment, and the new content can be longer than the old offset at once.
         //
         //     before the comparison below   the file has other content there, so nothing of this piece is taken
@@ -244,11 +283,14 @@ package final class FileIntake: IntakeSource {
             return true
         }
         onPiece?()
+        if before.offset == 0, count > 0 {
+            takeOver(&file, UnsafeRawBufferPointer(rebasing: buffer[..<count]), &batch)
+        }
         take(count, lead, &file, &batch, now)
         let isDrained = before.offset + count >= look.size && !batch.isFull
         file.drained = isDrained ? look : nil
         files[key] = file
-        if isDrained, !isThere, isQuiet {
+        if isDrained, !isThere, now - file.lastRead >= configuration.goneMilliseconds {
             end(key, file, &batch)
             return false
         }
@@ -267,16 +309,15 @@ package final class FileIntake: IntakeSource {
     /// - Returns: -1 if it cannot be opened, or is another file by now.
     func openFile(_ path: String, _ key: String) -> Int32 {
         opens += 1
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = openAny(path)
         guard descriptor >= 0 else {
+            if errno == ENOENT { return -1 }
             let error = FileError("opening", path)
             if lag.problems.count < 10, !lag.problems.contains("\(error)") { lag.problems.append("\(error)") }
             return -1
         }
         var status = stat()
-        guard fstat(descriptor, &status) == 0,
-            FilePosition.key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) == key
-        else {
+        guard fstat(descriptor, &status) == 0, FilePosition.key(status) == key else {
             close(descriptor)
             return -1
         }
@@ -292,14 +333,23 @@ package final class FileIntake: IntakeSource {
     ///   - count: bytes behind the position.
     ///   - lead: bytes before it, which come first in the buffer.
     func take(_ count: Int, _ lead: Int, _ file: inout Tracked, _ batch: inout IntakeBatch, _ now: Int64) {
-        var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
-        assembler.open = file.position.open
+        var assembler = assembler(file.position.open)
         let path = file.position.path
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[lead..<lead + count])
-        let used = assembler.add(bytes, event: { batch.add(entry($0, path)) }, goesOn: { !batch.isFull })
+        var used = assembler.add(bytes, event: { batch.add(entry($0, path)) }, goesOn: { !batch.isFull })
+        let quiet = now - file.lastRead
         if used > 0 {
             file.lastRead = now
-        } else if let open = assembler.open, !open.isLineOpen, now - file.lastRead >= configuration.eventMilliseconds {
+        } else if batch.isFull {
+            // Nothing was tried.
+        } else if file.position.isRotated, quiet >= configuration.goneMilliseconds {
+            // Its writer has another file by now, and will not end the last line.
+            assembler.finish(bytes) { batch.add(entry($0, path)) }
+            used = count
+        } else if let open = assembler.open, !open.isLineOpen,
+            quiet >= (count == 0 ? configuration.eventMilliseconds : configuration.goneMilliseconds)
+        {
+            // A line that is being written may belong to it.
             assembler.finish { batch.add(entry($0, path)) }
         }
         file.position.open = assembler.open
@@ -310,41 +360,18 @@ package final class FileIntake: IntakeSource {
             offset: file.position.offset)
     }
 
+    func assembler(_ open: EventAssembler.Open?) -> EventAssembler {
+        var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
+        assembler.open = open
+        return assembler
+    }
+
     func entry(_ event: EventAssembler.Event, _ path: String) -> LogEntry {
         // Bytes that are no UTF-8 become U+FFFD. The mark belongs to the message, and not behind the metadata.
         let text = String(decoding: event.text, as: UTF8.self)
         return LogEntry(
             configuration.level, event.leftOutBytes > 0 ? "\(text)…[+\(event.leftOutBytes)]" : text,
             metadata: ["file": path])
-    }
-
-    /// The content that was read is no longer in the file: it was truncated, or its inode has another file. What was
-    /// not read of it is in the copy that rotation made, if there is one.
-    func replaceContent(of key: String, _ batch: inout IntakeBatch, _ now: Int64) {
-        guard let file = files[key] else { return }
-        passOn(key, file, &batch)
-        let path = Self.isThere(file.position.path, key) ? file.position.path : nil
-        if file.descriptor >= 0, path == nil { closing[key] = file.descriptor }
-        files[key] = path.map { Tracked(position: FilePosition(path: $0), descriptor: file.descriptor, lastRead: now) }
-        files[key]?.isMatched = file.isMatched
-        batch.set(key, files[key]?.position.encoded)
-    }
-
-    /// A file is gone and read to its end.
-    func end(_ key: String, _ file: Tracked, _ batch: inout IntakeBatch) {
-        if file.descriptor >= 0, !files.values.contains(where: { $0.position.copyOf == key }) {
-            var assembler = EventAssembler(limit: configuration.maximumEventBytes, isStart: configuration.isEventStart)
-            assembler.open = file.position.open
-            let count = readBytes(file.descriptor, at: file.position.offset)
-            assembler.finish(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
-                batch.add(entry($0, file.position.path))
-            }
-        } else {
-            passOn(key, file, &batch)
-        }
-        if file.descriptor >= 0 { closing[key] = file.descriptor }
-        files[key] = nil
-        batch.set(key, nil)
     }
 
     /// Keeps the descriptors of the files that were read last.

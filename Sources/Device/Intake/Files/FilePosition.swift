@@ -69,6 +69,16 @@ struct FilePosition: Codable, Equatable, Sendable {
             bytes.reduce(empty) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         }
 
+        /// The sums of all beginnings of `bytes`: of none, of the first one, of the first two…
+        static func sums(_ bytes: some Sequence<UInt8>) -> [UInt64] {
+            var sums = [empty]
+            for byte in bytes { sums.append((sums.last! ^ UInt64(byte)) &* 0x100_0000_01B3) }
+            return sums
+        }
+
+        /// Whether a file with these ``sums(_:)`` can begin with what was read. One that is shorter can.
+        func canBegin(_ sums: [UInt64]) -> Bool { sums.count <= headBytes || sums[headBytes] == head }
+
         /// FNV-1a. It need not withstand anybody: who writes the file decides what is read of it anyway.
         private static func sum(_ descriptor: Int32, at offset: Int, _ count: Int) -> UInt64? {
             guard count > 0 else { return empty }
@@ -98,8 +108,13 @@ struct FilePosition: Codable, Equatable, Sendable {
     /// The key of the file of which this is a copy made for rotation. It is read on when that one was truncated or
     /// removed.
     var copyOf: String?
-    /// The file has another name than when it was found, or is a copy of one. It is forgotten when it is gone.
+    /// The file has another name than when it was found, or is a copy of one. Its writer has begun another file.
     var isRotated = false
+    /// The file could not be opened at the first start, which begins at the ends of files: what is before this size is
+    /// old.
+    var startsAt: Int?
+    /// Microseconds since 1970 at which the file was given up, because it was gone. If it comes back, it goes on.
+    var gone: Int64?
 
     /// It is a gzip file, and offset, size and mark are those of what it inflates to. `nil` in positions of before.
     var isCompressed: Bool?
@@ -107,6 +122,10 @@ struct FilePosition: Codable, Equatable, Sendable {
     init(path: String) { self.path = path }
 
     static func key(device: UInt64, inode: UInt64) -> String { "file \(device) \(inode)" }
+
+    static func key(_ status: stat) -> String {
+        key(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
 
     var open: EventAssembler.Open? {
         get {
@@ -121,6 +140,14 @@ struct FilePosition: Codable, Equatable, Sendable {
 
     /// Whether an open file still has the content that was read.
     func isContinued(by descriptor: Int32) -> Bool { Mark(descriptor, offset: offset) == mark }
+
+    /// Moves the position to where a file ends that was read by another name.
+    /// - Returns: `false` if the file cannot be read so far.
+    mutating func settle(_ descriptor: Int32, at offset: Int) -> Bool {
+        guard let mark = Mark(descriptor, offset: offset) else { return false }
+        (self.offset, self.mark, size, open) = (offset, mark, offset, nil)
+        return true
+    }
 
     var encoded: [UInt8] { (try? JSONEncoder().encode(self)).map { [UInt8]($0) } ?? [] }
 
