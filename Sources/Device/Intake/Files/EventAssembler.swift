@@ -1,8 +1,8 @@
 /// Makes events of the bytes of a file: a line each, or several lines of which the first matches a pattern.
 ///
-/// A line ends with `\n` or `\r\n`. A line over the limit keeps its first bytes, and the rest is counted. A further line
-/// for which an event has no room begins another event, so that lines whose first one never matches are kept too. Pure:
-/// what is open is part of the state, so that it can be stored with the position behind it.
+/// A line ends with `\n` or `\r\n`. A line over the limit keeps its first bytes, and the rest is counted. A further
+/// line for which an event has no room begins another event, so that lines whose first one never matches are kept too.
+/// Pure: what is open is part of the state, so that it can be stored with the position behind it.
 struct EventAssembler: Equatable, Sendable {
     struct Event: Equatable, Sendable {
         /// Without its last line end. Any bytes.

@@ -6,9 +6,10 @@ import WireModel
 
 /// Takes in the lines of files that programs write: all files that match a pattern, through every rotation.
 ///
-/// A file is known by device and inode, and by its content (``FilePosition``). Neither is enough: an inode is used again
-/// within a second, device numbers change with a boot, and many files begin with the same lines. So the inode says where
-/// to look, and the content decides. `FileIntake+Identity.swift` is the one place that answers which file a file is:
+/// A file is known by device and inode, and by its content (``FilePosition``). Neither is enough: an inode is used
+/// again within a second, device numbers change with a boot, and many files begin with the same lines. So the inode
+/// says where to look, and the content decides. `FileIntake+Identity.swift` is the one place that answers which file a
+/// file is:
 ///
 ///     renamed, a new one made      the old one is read on under its new name, until it is gone
 ///     copied, then truncated       the copy is read on from where the original was; the original from its beginning
