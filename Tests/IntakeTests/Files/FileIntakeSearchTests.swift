@@ -54,6 +54,22 @@ import Testing
         #expect(machine.problems.count == 1 && machine.problems[0].contains("f\u{FFFD}.log"), "\(machine.problems)")
     }
 
+    @Test func `Files of the log store are not read, by whatever path they are named`() throws {
+        let machine = try FileIntakeMachine {
+            let directory = $0.patterns[0].replacing("/*.log", with: "")
+            $0.storeDirectory = directory + "/own"
+            $0.patterns = [directory + "/o*/*.log", directory + "//own/../own/./a.log", directory + "/link.log"]
+        }
+        for name in ["own", "other"] {
+            try machine.makeDirectory(name)
+            try machine.write("\(name)\n", "\(name)/a.log")
+        }
+        try #require(symlink(machine.path("own/a.log"), machine.path("link.log")) == 0)
+        try machine.read()
+        #expect(try machine.stored.messages == ["other"])
+        #expect(machine.problems.count == 1 && machine.problems[0].contains("the agent's own"), "\(machine.problems)")
+    }
+
     @Test func `A file with two names that match keeps the first one`() throws {
         let machine = try FileIntakeMachine()
         try machine.write("1\n", "b.log")

@@ -160,6 +160,7 @@ final class IntakeKeeper: Sendable {
         _ watch: DirectoryWatch
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
+        let store = store(name, settings, orders)
         let source: any IntakeSource
         if settings.journal {
             var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
@@ -169,12 +170,13 @@ final class IntakeKeeper: Sendable {
         } else {
             var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
             configuration.searchMilliseconds = restMilliseconds
+            configuration.storeDirectory = store.directory
             source = FileIntake(
                 configuration, clock: clock, watch: watch,
                 isInterrupted: { self.state.withLock { $0.isHeld || $0.isEnding } })
         }
         return Source(
-            IntakeCommitter(store(name, settings, orders), source: source, limit: limit, clock: clock),
+            IntakeCommitter(store, source: source, limit: limit, clock: clock),
             scrubbing: orders.scrubbing)
     }
 

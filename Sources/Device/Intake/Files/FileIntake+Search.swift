@@ -13,12 +13,18 @@ extension FileIntake {
         for key in files.keys { files[key]!.isMatched = false }
         names = nil
         var unknown: [(path: String, status: stat)] = []
+        let store = configuration.storeDirectory.flatMap(Self.resolved)
         // A compressed file is no text. What was not read before it was compressed is read by another way.
         for path in matches() where !path.hasSuffix(CompressedFile.suffix) {
             if isStopping { return false }
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-            if !match(path, status, &batch) { unknown.append((path, status)) }
+            if match(path, status, &batch) { continue }
+            if let store, Self.resolved(path)?.hasPrefix(store + "/") == true {
+                note("files in \(store) are the agent's own, so they are not read: name other files")
+            } else {
+                unknown.append((path, status))
+            }
         }
         for (key, file) in files where !file.isMatched {
             if isStopping { return false }
@@ -51,6 +57,13 @@ extension FileIntake {
             closedir(stream)
         }
         return found.sorted()
+    }
+
+    /// The path without links, dots and doubled slashes.
+    private static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     /// A problem that holds until the next search.

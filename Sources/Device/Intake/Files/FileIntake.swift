@@ -36,6 +36,9 @@ package final class FileIntake: IntakeSource {
     package struct Configuration: Sendable {
         /// Patterns of glob(7), absolute.
         package var patterns: [String]
+        /// The directory of the log store. Its files are never read, because each line that is taken in makes them
+        /// longer.
+        package var storeDirectory: String?
         package var start = Start.all
         /// The level of all lines.
         package var level = LogLevel.information
