@@ -287,16 +287,7 @@ extension SettingType where Value == Double {
 }
 
 extension SettingType where Value == [String] {
-    /// Texts that are not shown. A comma is part of a text.
-    fileprivate static let secrets = SettingType(
-        .names(known: nil), text: { $0.isEmpty ? "none" : "\($0.count), not shown" }
-    ) { given throws(CommandError) in
-        switch given.value {
-        case .list(let texts): return texts
-        case .text(let text): return [text]
-        case .number, .flag, .table: throw given.wrong("a list of texts")
-        }
-    }
+    fileprivate static let secrets = texts { $0.isEmpty ? "none" : "\($0.count), not shown" }
 }
 
 extension SettingType where Value == DataSamplerModules {

@@ -10,11 +10,11 @@ extension SettingType where Value == FileIntakeSettings {
         FileIntakeSettings(),
         [
             Setting(
-                "files", \.files, .paths, "Absolute paths, with the wildcards of glob(7)",
+                "files", \.files, .texts("paths"), "Absolute paths, with the wildcards of glob(7)",
                 example: "/var/log/nginx/*.log"),
             Setting("journal", \.journal, .flag, "Takes in the systemd journal in place of files"),
-            Setting("units", \.units, .words, "Units of the journal, with their suffix; none: all"),
-            Setting("identifiers", \.identifiers, .words, "Identifiers of the journal's entries; none: all"),
+            Setting("units", \.units, .texts("names"), "Units of the journal, with their suffix; none: all"),
+            Setting("identifiers", \.identifiers, .texts("names"), "Identifiers of the journal's entries; none: all"),
             Setting(
                 "priority", \.priority, .integer(0...7),
                 "The highest number of a journal entry's priority: 0 (emergency) to 7 (debug)"),
@@ -44,26 +44,6 @@ extension SettingType where Value == FileIntakeSettings {
             Setting(
                 "burst", \.burst, .integer(1...(.max)), "Lines that may come at once; counts with linesPerSecond"),
         ])
-}
-
-extension SettingType where Value == [String] {
-    fileprivate static let paths = SettingType(.names(known: nil), text: { $0.joined(separator: ",") }) {
-        given throws(CommandError) in
-        switch given.value {
-        case .list(let paths): return paths
-        case .text(let path): return [path]
-        case .number, .flag, .table: throw given.wrong("a list of paths")
-        }
-    }
-
-    fileprivate static let words = SettingType(.names(known: nil), text: { $0.joined(separator: ",") }) {
-        given throws(CommandError) in
-        switch given.value {
-        case .list(let words): return words
-        case .text(let word): return [word]
-        case .number, .flag, .table: throw given.wrong("a list of names")
-        }
-    }
 }
 
 extension SettingType where Value == FileIntake.Start {

@@ -10,7 +10,7 @@ extension SettingType where Value == MetricSourceSettings {
                 "exec", \.exec, .text,
                 "Absolute path of a program that prints measurements as lines of JSON and ends", fallback: "none",
                 example: "/usr/local/bin/mail-queue"),
-            Setting("arguments", \.arguments, .programArguments, "Arguments of the program"),
+            Setting("arguments", \.arguments, .texts(), "Arguments of the program"),
             Setting(
                 "statsd", \.statsd, .text,
                 "Where StatsD is taken in: address and port of this machine for UDP, or the path of a socket",
@@ -29,17 +29,4 @@ extension SettingType where Value == MetricSourceSettings {
                 "series", \.series, .integer(MetricSourceSettings.seriesAllowed),
                 "Series of a sample; what is beyond is left out and counted"),
         ])
-}
-
-extension SettingType where Value == [String] {
-    /// A comma is part of an argument.
-    fileprivate static let programArguments = SettingType(
-        .names(known: nil), text: { $0.isEmpty ? "none" : $0.joined(separator: " ") }
-    ) { given throws(CommandError) in
-        switch given.value {
-        case .list(let words): return words
-        case .text(let word): return [word]
-        case .number, .flag, .table: throw given.wrong("a list of texts")
-        }
-    }
 }

@@ -96,6 +96,25 @@ extension SettingType where Value == String {
     }
 }
 
+extension SettingType where Value == [String] {
+    /// One text, or a list of texts. A comma is part of a text.
+    /// - Parameters:
+    ///   - what: what the texts are.
+    ///   - text: shows them.
+    package static func texts(
+        _ what: String = "texts",
+        text: @escaping @Sendable ([String]) -> String = { $0.isEmpty ? "none" : $0.joined(separator: ",") }
+    ) -> SettingType {
+        SettingType(.names(known: nil), text: text) { given throws(CommandError) in
+            switch given.value {
+            case .list(let texts): return texts
+            case .text(let text): return [text]
+            case .number, .flag, .table: throw given.wrong("a list of \(what)")
+            }
+        }
+    }
+}
+
 extension SettingType where Value == Bool {
     package static let flag = SettingType(.flag) { given throws(CommandError) in try given.flag() }
 }
