@@ -11,17 +11,13 @@ import WireModel
 @Suite(.timeLimit(.minutes(5))) struct NoticeHookTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "notice-hook-\(UUID())").path
 
-    private func script(_ text: String) throws -> String {
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let path = "\(directory)/hook"
-        try Data("#!/bin/sh\n\(text)\n".utf8).write(to: URL(filePath: path))
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
-        return path
-    }
-
     private func hook(_ text: String, arguments: [String] = [], limit: Duration = .seconds(60)) throws -> NoticeHook {
-        NoticeHook(
-            .init(program: try script(text), arguments: arguments, limit: limit),
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let script = "\(directory)/hook"
+        try Data(text.utf8).write(to: URL(filePath: script))
+        // The shell reads it. To execute it fails (ETXTBSY) while a child of another test still has it open.
+        return NoticeHook(
+            .init(program: "/bin/sh", arguments: [script] + arguments, limit: limit),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 

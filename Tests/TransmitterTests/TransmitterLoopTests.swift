@@ -278,4 +278,21 @@ import WireModel
             #expect(bench.sleeper.nextWake == .seconds(1) && transmitter.status.requests == requests)
         }
     }
+
+    @Test func `A back-off ends when another request shows that the collector answers again`() async throws {
+        try await running { queue, transmitter in
+            bench.collector.setFaults { _, _ in .requestLost }
+            try await bench.enqueue(1, .status, to: queue)
+            var sleeps = bench.sleeper.sleeps
+            transmitter.transmitNow()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            for seconds in [1, 2, 4, 8] { await pass(.seconds(seconds)) }
+            #expect(bench.sleeper.nextWake == .seconds(16))
+            sleeps = bench.sleeper.sleeps
+            bench.collector.setFaults { _, _ in nil }
+            await transmitter.askForNews()
+            await bench.sleeper.waitForSleeper(after: sleeps)
+            try await expectFlow(transmitter)
+        }
+    }
 }

@@ -7,19 +7,28 @@ import WireModel
 ///
 /// The shell around `TransmitSchedule`. Safe from any thread; one task waits at a time.
 final class TransmitTimer: Sendable {
+    /// Why the loop waits whoever asks for a pass.
+    enum Pause {
+        /// An attempt failed, or the collector asks for a slower pace.
+        case backoff
+        /// Something outside must change.
+        case hold
+    }
+
     private struct State {
         var schedule = TransmitSchedule()
         var settings: TransmitterSettings
         /// When the loop will wake, in microseconds since boot. `nil` while it works or must not be woken.
         var wakeAt: UInt64?
         var isUrgent = true
-        var isHolding = false
+        /// `nil`: the loop does not pause.
+        var pause: Pause?
     }
 
     private let clock: any RecordClock
     private let sleeper: any Clock<Duration>
     private let wake = AsyncEvent()
-    private let holdEnd = AsyncEvent()
+    private let pauseEnd = AsyncEvent()
     private let state: Mutex<State>
 
     init(settings: TransmitterSettings, clock: any RecordClock, sleeper: any Clock<Duration>) {
@@ -66,19 +75,15 @@ final class TransmitTimer: Sendable {
     /// A pass with samples was interrupted or could not send all.
     func passWasCut() { state.withLock { $0.schedule.passWasCut() } }
 
-    /// Returns after the duration, whoever asks for a pass meanwhile. A hold also ends at `endHold`.
-    func pause(for duration: Duration, isHold: Bool) async {
-        guard isHold else {
-            try? await sleeper.sleep(for: duration)
-            return
-        }
-        state.withLock { $0.isHolding = true }
-        await holdEnd.wait(for: duration, clock: sleeper)
-        state.withLock { $0.isHolding = false }
+    /// Returns after the duration, whoever asks for a pass meanwhile, or when this pause is ended.
+    func pause(for duration: Duration, _ pause: Pause) async {
+        state.withLock { $0.pause = pause }
+        await pauseEnd.wait(for: duration, clock: sleeper)
+        state.withLock { $0.pause = nil }
     }
 
-    /// Ends a hold, because its reason may be gone. Does nothing if there is none.
-    func endHold() { if state.withLock({ $0.isHolding }) { holdEnd.signal() } }
+    /// Ends the pause, because its reason may be gone. Does nothing if the loop pauses for another reason, or not.
+    func end(_ pause: Pause) { if state.withLock({ $0.pause == pause }) { pauseEnd.signal() } }
 
     /// Returns when a pass is due, when something urgent comes, or after the duration.
     /// - Parameter willWait: called with the greatest length of each wait.

@@ -90,7 +90,7 @@ extension Transmitter {
             $0.refusal = nil
         }
         isForbidden = false
-        timer.endHold()
+        timer.end(.hold)
     }
 
     /// Reports once that the collector rejects this device.
@@ -110,7 +110,11 @@ extension Transmitter {
     }
 
     private func reached(_ source: TransportResponse.Source) {
-        if unreachableSince != nil || !wasReached { events.post(.reached) }
+        if unreachableSince != nil || !wasReached {
+            events.post(.reached)
+            // Another request than the loop's shows it first where the loop backs off for minutes.
+            timer.end(.backoff)
+        }
         wasReached = true
         unreachableSince = nil
         published.withLock {

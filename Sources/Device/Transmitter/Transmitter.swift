@@ -99,7 +99,7 @@ package actor Transmitter {
     /// never blocks.
     nonisolated package func tryNow() {
         timer.transmitNow()
-        timer.endHold()
+        timer.end(.hold)
     }
 
     /// A sample module's record was queued. Needed only to keep transmit intervals of single modules. Cheap, safe from
@@ -130,7 +130,7 @@ package actor Transmitter {
             case .waiting(let duration): await timer.wait(atMost: duration, willWait: publishNext)
             case .paused(let duration):
                 publishNext(duration)
-                await timer.pause(for: duration, isHold: status.state == .holding)
+                await timer.pause(for: duration, status.state == .holding ? .hold : .backoff)
             }
         }
         published.withLock { $0.state = .stopped }
