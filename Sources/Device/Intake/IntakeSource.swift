@@ -23,6 +23,16 @@ package protocol IntakeSource: AnyObject {
     var lag: IntakeLag { get }
 }
 
+/// Where reading begins when a source is started for the first time.
+package enum IntakeStart: Equatable, Sendable {
+    /// With all that is there.
+    case all
+    /// Behind what is there.
+    case now
+    /// With what was written since then. Microseconds since 1970.
+    case since(Int64)
+}
+
 /// How far a source is behind.
 package struct IntakeLag: Equatable, Sendable {
     /// Bytes that are there and not read yet; `nil` if the source cannot tell.

@@ -14,7 +14,7 @@ import WireModel
     /// A log file, a store, and a keeper between them.
     private struct Machine {
         let directory: TemporaryDirectory
-        var settings = FileIntakeSettings()
+        var settings = IntakeSettings()
 
         init() throws {
             directory = try TemporaryDirectory()
@@ -179,7 +179,7 @@ import WireModel
         let machine = try Machine()
         let data = try TemporaryDirectory()
         try machine.write(["1"])
-        let sampler = try bench.sampler(data.path) { $0.fileIntakes = ["web": machine.settings] }
+        let sampler = try bench.sampler(data.path) { $0.intakes = ["web": machine.settings] }
         try await sampler.start()
         try await SamplerBench.until { try await sampler.profile() != nil }
         func intake() async throws -> DataSamplerStatus.Intake? { try await sampler.status().intakes?.first }
@@ -205,12 +205,12 @@ import WireModel
     }
 
     @Test func `A source that cannot be is refused by the name of its key`() throws {
-        func refusal(_ name: String, _ change: (inout FileIntakeSettings) -> Void) -> String {
+        func refusal(_ name: String, _ change: (inout IntakeSettings) -> Void) -> String {
             var configuration = DataSamplerConfiguration(directory: "/var/lib/x", collectorURL: "https://c.example")
-            var settings = FileIntakeSettings()
+            var settings = IntakeSettings()
             settings.files = ["/var/log/a.log"]
             change(&settings)
-            configuration.fileIntakes[name] = settings
+            configuration.intakes[name] = settings
             do throws(DataSamplerError) {
                 try configuration.validate()
                 return "accepted"
@@ -227,7 +227,7 @@ import WireModel
         #expect(refusal("web") { $0.linesPerSecond = 0 }.contains("intake.web.linesPerSecond"))
         #expect(refusal("web") { ($0.files, $0.journal) = ([], true) } == "accepted")
         #expect(refusal("web") { $0.journal = true }.contains("intake.web has files"))
-        #expect(refusal("web") { $0.units = ["a.service"] }.contains("set journal to true"))
+        #expect(refusal("web") { $0.units = ["a.service"] }.contains("intake.web.units is not for a source of files"))
         #expect(refusal("web") { ($0.files, $0.journal, $0.priority) = ([], true, 8) }.contains("intake.web.priority"))
     }
 }

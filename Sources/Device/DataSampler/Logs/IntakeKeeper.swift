@@ -34,8 +34,8 @@ final class IntakeKeeper: Sendable {
 
     private let state = Mutex(State())
     private let wake = WakeUp()
-    private let settings: [String: FileIntakeSettings]
-    private let store: @Sendable (String, FileIntakeSettings, Orders) -> LogStore.Configuration
+    private let settings: [String: IntakeSettings]
+    private let store: @Sendable (String, IntakeSettings, Orders) -> LogStore.Configuration
     private let restMilliseconds: Int64
     private let clock: IntakeClock
     private let logger: Logger
@@ -45,9 +45,9 @@ final class IntakeKeeper: Sendable {
     ///   - restMilliseconds: between two looks at sources that are read to their end.
     ///   - store: the store's configuration for a source.
     init(
-        _ settings: [String: FileIntakeSettings], restMilliseconds: Int64 = 1_000, clock: IntakeClock = .system,
+        _ settings: [String: IntakeSettings], restMilliseconds: Int64 = 1_000, clock: IntakeClock = .system,
         logger: Logger,
-        store: @escaping @Sendable (String, FileIntakeSettings, Orders) -> LogStore.Configuration
+        store: @escaping @Sendable (String, IntakeSettings, Orders) -> LogStore.Configuration
     ) {
         self.settings = settings
         self.restMilliseconds = restMilliseconds
@@ -156,7 +156,7 @@ final class IntakeKeeper: Sendable {
     }
 
     private func makeSource(
-        _ name: String, _ settings: FileIntakeSettings, _ orders: Orders, _ startsNow: Bool,
+        _ name: String, _ settings: IntakeSettings, _ orders: Orders, _ startsNow: Bool,
         _ watch: DirectoryWatch
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }

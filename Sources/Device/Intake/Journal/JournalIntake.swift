@@ -10,16 +10,6 @@ import LogStore
 /// proof that it is gone. Filters are applied here and not by `journalctl`, because only so the position passes
 /// entries that are not wanted.
 package final class JournalIntake: IntakeSource {
-    /// Where reading begins when the source is started for the first time.
-    package enum Start: Equatable, Sendable {
-        /// All boots.
-        case all
-        /// Behind the newest entry.
-        case now
-        /// Entries since then. Microseconds since 1970.
-        case since(Int64)
-    }
-
     /// The entries that are taken. Each condition must hold.
     package struct Filter: Equatable, Sendable {
         /// Units with their suffix, such as `nginx.service`; empty: all.
@@ -35,7 +25,8 @@ package final class JournalIntake: IntakeSource {
     }
 
     package struct Configuration: Sendable {
-        package var start = Start.now
+        /// `all` is all boots, `now` is behind the newest entry.
+        package var start = IntakeStart.now
         package var filter = Filter()
         /// Further fields that become metadata under their own names, such as `_BOOT_ID`.
         package var fields: [String] = []

@@ -4,10 +4,10 @@ import Intake
 import TelemetryBasics
 import WireModel
 
-extension SettingType where Value == FileIntakeSettings {
+extension SettingType where Value == IntakeSettings {
     /// A source of the setting `intake`.
-    static let fileIntake = object(
-        FileIntakeSettings(),
+    static let intake = object(
+        IntakeSettings(),
         [
             Setting(
                 "files", \.files, .paths, "Absolute paths, with the wildcards of glob(7)",
@@ -65,7 +65,7 @@ extension SettingType where Value == [String] {
     }
 }
 
-extension SettingType where Value == FileIntake.Start {
+extension SettingType where Value == IntakeStart {
     private static var forms: String { "now, all, or a date such as 2026-11-29 or 2026-11-29T08:00:00Z" }
 
     fileprivate static let start = SettingType(

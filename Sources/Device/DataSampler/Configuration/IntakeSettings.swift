@@ -2,8 +2,8 @@ import Intake
 import LogStore
 import WireModel
 
-/// Files, or the journal, whose lines are taken into the log store, as an application of their own.
-package struct FileIntakeSettings: Equatable, Sendable {
+/// Something whose lines are taken into the log store, as an application of their own. A source is of one kind.
+package struct IntakeSettings: Equatable, Sendable {
     /// Patterns of glob(7), each an absolute path.
     package var files: [String] = []
     /// The systemd journal in place of files.
@@ -17,7 +17,7 @@ package struct FileIntakeSettings: Equatable, Sendable {
     /// A namespace of the journal; `nil`: the default one.
     package var namespace: String?
     /// Where reading begins at the first start of the source. What was there before stays out unless asked for.
-    package var start = FileIntake.Start.now
+    package var start = IntakeStart.now
     /// The level of all lines.
     package var level = LogLevel.information
     /// The lines with which an event of several lines begins, in the syntax of scrub patterns; a match must begin with
@@ -37,6 +37,52 @@ package struct FileIntakeSettings: Equatable, Sendable {
     /// The most sources.
     package static let maximumSources = 64
     private static let maximumNameBytes = 100
+
+    // MARK: - Kinds
+
+    /// What a source reads.
+    private enum Kind: String, CaseIterable {
+        case files
+        case journal
+
+        /// Whether the settings name something of that kind to read.
+        func isNamed(_ settings: IntakeSettings) -> Bool {
+            switch self {
+            case .files: !settings.files.isEmpty
+            case .journal: settings.journal
+            }
+        }
+
+        /// What a source may have in place of `files`.
+        static var others: String { "set journal to true" }
+    }
+
+    /// A key that not every kind has.
+    private struct Key {
+        let name: String
+        let kinds: [Kind]
+        /// Whether it has another value in the one than in the other.
+        let differs: (IntakeSettings, IntakeSettings) -> Bool
+
+        init(_ name: String, _ value: KeyPath<IntakeSettings, some Equatable>, _ kinds: [Kind]) {
+            self.name = name
+            self.kinds = kinds
+            differs = { $0[keyPath: value] != $1[keyPath: value] }
+        }
+    }
+
+    private static var keys: [Key] {
+        [
+            Key("level", \.level, [.files]),
+            Key("eventStart", \.eventStart, [.files]),
+            Key("units", \.units, [.journal]),
+            Key("identifiers", \.identifiers, [.journal]),
+            Key("namespace", \.namespace, [.journal]),
+            Key("priority", \.priority, [.journal]),
+        ]
+    }
+
+    // MARK: - Check
 
     /// - Parameters:
     ///   - name: the source's application.
@@ -58,19 +104,19 @@ package struct FileIntakeSettings: Equatable, Sendable {
             throw refuse(
                 ": the name must have 1 to \(Self.maximumNameBytes) letters, digits, dots, underscores and hyphens")
         }
-        if journal {
-            guard files.isEmpty, eventStart == nil else {
-                throw refuse(" has files or eventStart and journal: make two sources of it")
-            }
-            guard (0...7).contains(priority) else { throw refuse(".priority is \(priority): it must be 0 to 7") }
-        } else {
-            guard units.isEmpty, identifiers.isEmpty, namespace == nil, priority == 7 else {
-                throw refuse(": units, identifiers, priority and namespace are of the journal: set journal to true")
-            }
-            guard !files.isEmpty else {
-                throw refuse(".files is missing: name the files to take in, or set journal to true")
-            }
+        let kind: Kind
+        switch Kind.allCases.filter({ $0.isNamed(self) }) {
+        case let kinds where kinds.count == 1: kind = kinds[0]
+        case []: throw refuse(".files is missing: name the files to take in, or \(Kind.others)")
+        case let kinds: throw refuse(" has \(kinds.map(\.rawValue).joined(separator: " and ")): make a source of each")
         }
+        let usual = IntakeSettings()
+        for key in Self.keys where !key.kinds.contains(kind) && key.differs(self, usual) {
+            throw refuse(
+                ".\(key.name) is not for a source of \(kind.rawValue), but of "
+                    + "\(key.kinds.map(\.rawValue).joined(separator: ", ")): remove it, or make another source")
+        }
+        guard (0...7).contains(priority) else { throw refuse(".priority is \(priority): it must be 0 to 7") }
         for file in files {
             guard file.hasPrefix("/") else { throw refuse(".files has '\(file)': it must be an absolute path") }
             guard !file.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
@@ -93,7 +139,7 @@ package struct FileIntakeSettings: Equatable, Sendable {
 
 extension FileIntake.Configuration {
     /// - Parameter startsNow: begins at the present ends of the files, whatever the settings say.
-    init(_ settings: FileIntakeSettings, startsNow: Bool) {
+    init(_ settings: IntakeSettings, startsNow: Bool) {
         self.init(patterns: settings.files)
         start = startsNow ? .now : settings.start
         level = settings.level
@@ -106,13 +152,9 @@ extension FileIntake.Configuration {
 
 extension JournalIntake.Configuration {
     /// - Parameter startsNow: begins behind the newest entry, whatever the settings say.
-    init(_ settings: FileIntakeSettings, startsNow: Bool) {
+    init(_ settings: IntakeSettings, startsNow: Bool) {
         self.init()
-        switch startsNow ? .now : settings.start {
-        case .all: start = .all
-        case .now: start = .now
-        case .since(let time): start = .since(time)
-        }
+        start = startsNow ? .now : settings.start
         filter.units = Set(settings.units)
         filter.identifiers = Set(settings.identifiers)
         filter.priority = settings.priority
