@@ -13,18 +13,30 @@ extension SettingType where Value == IntakeSettings {
                 "files", \.files, .paths, "Absolute paths, with the wildcards of glob(7)",
                 example: "/var/log/nginx/*.log"),
             Setting("journal", \.journal, .flag, "Takes in the systemd journal in place of files"),
+            Setting("kernel", \.kernel, .flag, "Takes in the kernel's ring, /dev/kmsg, in place of files"),
+            Setting(
+                "socket", \.socket, .text, "Path of a datagram socket at which syslog is received, in place of files",
+                fallback: "none", example: "/run/ws1agent/syslog"),
+            Setting(
+                "udp", \.udp, .text, "Address and port at which syslog is received by UDP", fallback: "none",
+                example: "127.0.0.1:5514"),
+            Setting(
+                "tcp", \.tcp, .text, "Address and port at which syslog is received by TCP", fallback: "none",
+                example: "127.0.0.1:5514"),
+            Setting("allowRemote", \.allowRemote, .flag, "Other machines may reach udp and tcp"),
             Setting("units", \.units, .words, "Units of the journal, with their suffix; none: all"),
             Setting("identifiers", \.identifiers, .words, "Identifiers of the journal's entries; none: all"),
             Setting(
                 "priority", \.priority, .integer(0...7),
-                "The highest number of a journal entry's priority: 0 (emergency) to 7 (debug)"),
+                "The highest number of a priority, of journal, kernel and syslog: 0 (emergency) to 7 (debug)"),
             Setting("namespace", \.namespace, .text, "A namespace of the journal", fallback: "the default one"),
             Setting(
                 "start", \.start, .start,
                 """
-                Where the first start begins: now (at the ends of the files), all, or a date (files changed since then)
+                Where the first start begins: now (behind what is there), all, or a date (files changed, or entries \
+                written, since then)
                 """),
-            Setting("level", \.level, .logLevel, "Level of the lines"),
+            Setting("level", \.level, .logLevel, "Level of the lines of files"),
             Setting(
                 "eventStart", \.eventStart, .text,
                 """

@@ -1,5 +1,6 @@
 import Intake
 import LogStore
+import TelemetryBasics
 import WireModel
 
 /// Something whose lines are taken into the log store, as an application of their own. A source is of one kind.
@@ -8,11 +9,20 @@ package struct IntakeSettings: Equatable, Sendable {
     package var files: [String] = []
     /// The systemd journal in place of files.
     package var journal = false
+    /// The kernel's ring in place of files.
+    package var kernel = false
+    /// A datagram socket of syslog with this path, in place of files.
+    package var socket: String?
+    /// Addresses with a port, such as `127.0.0.1:5514`, at which syslog is received, in place of files.
+    package var udp: String?
+    package var tcp: String?
+    /// `udp` and `tcp` may be reached by other machines.
+    package var allowRemote = false
     /// Units of the journal with their suffix; empty: all.
     package var units: [String] = []
     /// Identifiers of the journal (`SYSLOG_IDENTIFIER`); empty: all.
     package var identifiers: [String] = []
-    /// The highest number of a journal entry's priority, 0 (emergency) to 7 (debug).
+    /// The highest number of a priority, of journal, kernel and syslog: 0 (emergency) to 7 (debug).
     package var priority = 7
     /// A namespace of the journal; `nil`: the default one.
     package var namespace: String?
@@ -41,21 +51,28 @@ package struct IntakeSettings: Equatable, Sendable {
     // MARK: - Kinds
 
     /// What a source reads.
-    private enum Kind: String, CaseIterable {
+    enum Kind: String, CaseIterable {
         case files
         case journal
+        case kernel
+        case syslog
 
         /// Whether the settings name something of that kind to read.
         func isNamed(_ settings: IntakeSettings) -> Bool {
             switch self {
             case .files: !settings.files.isEmpty
             case .journal: settings.journal
+            case .kernel: settings.kernel
+            case .syslog: settings.socket != nil || settings.udp != nil || settings.tcp != nil
             }
         }
 
         /// What a source may have in place of `files`.
-        static var others: String { "set journal to true" }
+        static var others: String { "set journal or kernel to true, or give socket, udp or tcp for syslog" }
     }
+
+    /// Of several the first. Checked settings have one.
+    var kind: Kind { Kind.allCases.first { $0.isNamed(self) } ?? .files }
 
     /// A key that not every kind has.
     private struct Key {
@@ -78,7 +95,9 @@ package struct IntakeSettings: Equatable, Sendable {
             Key("units", \.units, [.journal]),
             Key("identifiers", \.identifiers, [.journal]),
             Key("namespace", \.namespace, [.journal]),
-            Key("priority", \.priority, [.journal]),
+            Key("priority", \.priority, [.journal, .kernel, .syslog]),
+            Key("start", \.start, [.files, .journal, .kernel]),
+            Key("allowRemote", \.allowRemote, [.syslog]),
         ]
     }
 
@@ -117,6 +136,7 @@ package struct IntakeSettings: Equatable, Sendable {
                     + "\(key.kinds.map(\.rawValue).joined(separator: ", ")): remove it, or make another source")
         }
         guard (0...7).contains(priority) else { throw refuse(".priority is \(priority): it must be 0 to 7") }
+        try checkListeners(refuse, dataDirectory: directory)
         for file in files {
             guard file.hasPrefix("/") else { throw refuse(".files has '\(file)': it must be an absolute path") }
             guard !file.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
@@ -133,6 +153,34 @@ package struct IntakeSettings: Equatable, Sendable {
         guard LogRetention.daysAllowed.contains(days) else { throw refuse(".days is \(days): it must be 1 to 3650") }
         for (key, value) in [("linesPerSecond", linesPerSecond ?? 1), ("burst", burst)] where value < 1 {
             throw refuse(".\(key) is \(value): it must be 1 or more")
+        }
+    }
+}
+
+extension IntakeSettings {
+    private func checkListeners(
+        _ refuse: (String) -> DataSamplerError, dataDirectory directory: String
+    ) throws(DataSamplerError) {
+        if let socket {
+            guard socket.hasPrefix("/"), socket.utf8.count <= SyslogAddress.pathBytes else {
+                throw refuse(
+                    ".socket is '\(socket)': it must be an absolute path of at most \(SyslogAddress.pathBytes) bytes")
+            }
+            guard !socket.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
+                throw refuse(".socket is '\(socket)': the data directory is the agent's own; name a path elsewhere")
+            }
+        }
+        for (key, text) in [("udp", udp), ("tcp", tcp)] {
+            guard let text else { continue }
+            guard let address = SyslogAddress.parse(text) else {
+                throw refuse(
+                    ".\(key) is '\(text)': it must be an address and a port, such as 127.0.0.1:5514 or [::1]:5514")
+            }
+            guard allowRemote || LoopbackHost.contains(address.host) else {
+                throw refuse(
+                    ".\(key) is '\(text)', which other machines can reach, and anybody there could fill the store: "
+                        + "use 127.0.0.1, or set allowRemote to true")
+            }
         }
     }
 }
@@ -159,5 +207,29 @@ extension JournalIntake.Configuration {
         filter.identifiers = Set(settings.identifiers)
         filter.priority = settings.priority
         namespace = settings.namespace
+    }
+}
+
+extension KernelIntake.Configuration {
+    /// - Parameter startsNow: begins behind the newest record, whatever the settings say.
+    init(_ settings: IntakeSettings, startsNow: Bool) {
+        self.init()
+        start = startsNow ? .now : settings.start
+        priority = settings.priority
+    }
+}
+
+extension SyslogIntake.Configuration {
+    init(_ settings: IntakeSettings) {
+        var addresses: [SyslogAddress] = []
+        if let path = settings.socket { addresses.append(.local(path)) }
+        if let udp = settings.udp.flatMap({ SyslogAddress.parse($0) }) {
+            addresses.append(.udp(host: udp.host, port: udp.port))
+        }
+        if let tcp = settings.tcp.flatMap({ SyslogAddress.parse($0) }) {
+            addresses.append(.tcp(host: tcp.host, port: tcp.port))
+        }
+        self.init(addresses)
+        priority = settings.priority
     }
 }

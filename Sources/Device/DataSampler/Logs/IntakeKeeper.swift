@@ -5,8 +5,8 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes files and the journal into the log store, as the configuration names them. One thread reads all sources in
-/// turn.
+/// Takes files, the journal, the kernel's ring and syslog into the log store, as the configuration names them. One
+/// thread reads all sources in turn; syslog is received by threads of its own.
 ///
 /// Nothing is read before the first plan. While nothing may be logged - consent is denied, do-not-disturb is on,
 /// telemetry is off - lines are read and passed by, so that they do not come later. Safe from any thread.
@@ -79,7 +79,7 @@ final class IntakeKeeper: Sendable {
         try await body()
     }
 
-    /// Ends the work. What was not read yet waits in its files.
+    /// Ends the work. What was not read yet waits in its files; what was received by syslog is stored.
     func close() async { await letGo { $0.isEnding = true } }
 
     /// How each source fares; `nil` if there is none.
@@ -120,8 +120,12 @@ final class IntakeKeeper: Sendable {
             if sources.isEmpty || sources[0].scrubbing != orders.scrubbing {
                 // Scrub rules come first, so no line is written unscrubbed.
                 for source in sources { source.committer.close() }
+                // What is read stays open: a socket gives nothing twice.
+                let former = Dictionary(
+                    uniqueKeysWithValues: sources.map { ($0.committer.status.application, $0.source) })
                 sources = settings.sorted { $0.key < $1.key }.map { name, settings in
-                    makeSource(name, settings, orders, startsNow, watch)
+                    makeSource(
+                        name, settings, orders, former[name] ?? makeSource(settings, startsNow: startsNow, watch))
                 }
             }
             var pause = restMilliseconds
@@ -130,7 +134,7 @@ final class IntakeKeeper: Sendable {
             state.withLock { $0.reports = reports }
             if pause > 0 { _ = wake.wait(milliseconds: pause) }
         }
-        for source in sources { source.committer.close() }
+        for source in sources { source.committer.finish() }
         let waiting = state.withLock { state in
             state.isRunning = false
             defer { state.waiting = [] }
@@ -144,36 +148,46 @@ final class IntakeKeeper: Sendable {
     /// A source, and what the thread knows of it.
     private final class Source {
         let committer: IntakeCommitter
+        let source: any IntakeSource
         let scrubbing: LogScrubbing
         /// Milliseconds since boot before which it is not tried again.
         var notBefore = Int64.min
         var reportedFailure: String?
 
-        init(_ committer: IntakeCommitter, scrubbing: LogScrubbing) {
+        init(_ committer: IntakeCommitter, _ source: any IntakeSource, scrubbing: LogScrubbing) {
             self.committer = committer
+            self.source = source
             self.scrubbing = scrubbing
         }
     }
 
     private func makeSource(
-        _ name: String, _ settings: IntakeSettings, _ orders: Orders, _ startsNow: Bool,
-        _ watch: DirectoryWatch
+        _ name: String, _ settings: IntakeSettings, _ orders: Orders, _ source: any IntakeSource
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
-        let source: any IntakeSource
-        if settings.journal {
+        return Source(
+            IntakeCommitter(store(name, settings, orders), source: source, limit: limit, clock: clock), source,
+            scrubbing: orders.scrubbing)
+    }
+
+    private func makeSource(
+        _ settings: IntakeSettings, startsNow: Bool, _ watch: DirectoryWatch
+    ) -> any IntakeSource {
+        switch settings.kind {
+        case .files:
+            var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
+            configuration.searchMilliseconds = restMilliseconds
+            return FileIntake(configuration, clock: clock, watch: watch)
+        case .journal:
             var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
             // Shorter than a rest, so that no turn comes a moment too early.
             configuration.lookMilliseconds = restMilliseconds / 2
-            source = JournalIntake(configuration, clock: clock)
-        } else {
-            var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
-            configuration.searchMilliseconds = restMilliseconds
-            source = FileIntake(configuration, clock: clock, watch: watch)
+            return JournalIntake(configuration, clock: clock)
+        case .kernel:
+            return KernelIntake(KernelIntake.Configuration(settings, startsNow: startsNow), clock: clock)
+        case .syslog:
+            return SyslogIntake(SyslogIntake.Configuration(settings), clock: clock) { [wake] in wake.wake() }
         }
-        return Source(
-            IntakeCommitter(store(name, settings, orders), source: source, limit: limit, clock: clock),
-            scrubbing: orders.scrubbing)
     }
 
     /// - Returns: milliseconds until the source is to be read again.
