@@ -143,8 +143,14 @@ let package = Package(
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "Encryption", "Gzip", "CFileCopy", crypto, logging,
             ]),
+        // Programs that the agent starts.
+        target("HelperProcesses", in: .device, []),
         // What machines write into files, taken into the log store.
-        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip"]),
+        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
+        // Metrics of other programs, taken in as custom samples.
+        target(
+            "MetricIntake", in: .device,
+            ["TelemetryBasics", "WireModel", "HelperProcesses", "HTTPConnection", nioCore, nioPosix]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -164,7 +170,7 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Intake", "Transmitter", "Privacy", "Encryption", "WipeCertificates",
+                "Intake", "MetricIntake", "Transmitter", "Privacy", "Encryption", "WipeCertificates",
                 "HTTPConnection",
                 "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
@@ -178,8 +184,8 @@ let package = Package(
             "AgentCommands", in: .commands,
             [
                 "TelemetryBasics", "CommandKit", "DataSampler", "RecordQueue", "LogStore", "Transmitter",
-                "Encryption", "ControlSocket", "Intake", "WireModel", "WipeCertificates", "Gzip",
-                "CMalloc",
+                "Encryption", "ControlSocket", "Intake", "HelperProcesses", "WireModel",
+                "WipeCertificates", "Gzip", "CMalloc",
                 nioCore, nioPosix,
                 argumentParser, lifecycle, unixSignals,
                 logging,
@@ -383,7 +389,9 @@ let package = Package(
                 "DeviceTunables", "TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "SQLite", "Encryption",
                 swiftProtobuf, crypto, logging,
             ]),
-        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip"]),
+        tests("HelperProcesses", ["TestKit"]),
+        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
+        tests("MetricIntake", ["TestKit", "HTTPTestKit", "HelperProcesses"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),
@@ -408,8 +416,8 @@ let package = Package(
             [
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
                 "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
-                "LogStore", "Intake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore", swiftProtobuf,
-                logging, metrics,
+                "LogStore", "Intake", "MetricIntake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore",
+                swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),
         tests(

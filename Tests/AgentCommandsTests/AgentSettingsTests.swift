@@ -14,9 +14,9 @@ import WireModel
         var flags = flags
         if flags["data"] == nil { flags["data"] = "/data" }
         if flags["collector"] == nil { flags["collector"] = "http://localhost:8420" }
-        let values = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
+        let given = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
         let layers = SettingLayers<AgentSettings>(
-            flags: flags, environment: environment, file: values.map { ($0, "agent.json5") })
+            flags: flags, environment: environment, file: given)
         return try AgentSettings(layers, needsCollector: true).configuration
     }
 
@@ -68,9 +68,9 @@ import WireModel
             -> DataSamplerConfiguration
         {
             let flags = flags.merging(["data": directory.path + "/data", "enrollment": path]) { given, _ in given }
-            let values = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
+            let given = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
             let layers = SettingLayers<AgentSettings>(
-                flags: flags, environment: environment, file: values.map { ($0, "agent.json5") })
+                flags: flags, environment: environment, file: given)
             return try AgentSettings(layers, needsCollector: true).configuration
         }
         func refusal(_ flags: [String: String] = [:], file: String? = nil) -> String {
@@ -159,10 +159,10 @@ import WireModel
         ("{ moduleIntervals: { systm: { sampleInterval: 5 } } }", "systm"), ("{ data: 5 }", "data in agent.json5"),
     ]) func `What is wrong in a file is an error naming its key`(file: String, expected: String) {
         let error = #expect(throws: CommandError.self) {
-            let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
-            let flags: [String: String] = values["data"] == nil ? ["data": "/d"] : [:]
+            let given = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
+            let flags: [String: String] = given.values["data"] == nil ? ["data": "/d"] : [:]
             let layers = SettingLayers<AgentSettings>(
-                flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: (values, "agent.json5"))
+                flags: flags, environment: ["WS1_COLLECTOR": "http://localhost"], file: given)
             _ = try AgentSettings(layers, needsCollector: true)
         }
         #expect(error?.exitCode == 64)

@@ -10,10 +10,10 @@ import Testing
     private func settings(
         _ flags: [String: String], environment: [String: String] = [:], file: String? = nil
     ) throws -> DataSamplerConfiguration {
-        let values = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
+        let given = try file.map { try ConfigurationFile.parse(Data($0.utf8), path: "agent.json5") }
         let layers = SettingLayers<AgentSettings>(
             flags: flags.merging(["data": "/data", "enrollment-token": "token"]) { given, _ in given },
-            environment: environment, file: values.map { ($0, "agent.json5") })
+            environment: environment, file: given)
         return try AgentSettings(layers, needsCollector: true).configuration
     }
 

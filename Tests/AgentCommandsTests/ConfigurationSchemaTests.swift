@@ -23,9 +23,9 @@ import Testing
     }
 
     private static func settings(_ text: String) throws -> DataSamplerConfiguration {
-        let values = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
+        let given = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
         let layers = SettingLayers<AgentSettings>(
-            flags: ["data": "/data"], environment: [:], file: (values, "agent.json5"))
+            flags: ["data": "/data"], environment: [:], file: given)
         return try AgentSettings(layers, needsCollector: true).configuration
     }
 

@@ -10,9 +10,9 @@ import WireModel
 /// The setting `intake`.
 @Suite struct IntakeSettingTests {
     private static func sources(_ text: String) throws -> [String: IntakeSettings] {
-        let values = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
+        let given = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
         let layers = SettingLayers<AgentSettings>(
-            flags: ["data": "/data", "collector": "http://localhost"], environment: [:], file: (values, "agent.json5"))
+            flags: ["data": "/data", "collector": "http://localhost"], environment: [:], file: given)
         return try AgentSettings(layers, needsCollector: true).configuration.intakes
     }
 

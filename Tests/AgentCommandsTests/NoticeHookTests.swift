@@ -130,10 +130,10 @@ import WireModel
     }
 
     private func settings(_ file: String) throws -> AgentSettings {
-        let values = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
+        let given = try ConfigurationFile.parse(Data(file.utf8), path: "agent.json5")
         let layers = SettingLayers<AgentSettings>(
             flags: ["data": "/data", "collector": "http://localhost:8420"], environment: [:],
-            file: (values, "agent.json5"))
+            file: given)
         return try AgentSettings(layers, needsCollector: true)
     }
 

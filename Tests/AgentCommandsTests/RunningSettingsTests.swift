@@ -9,10 +9,10 @@ import Testing
 
 @Suite("Settings of a running agent read again") struct RunningSettingsTests {
     private static func settings(_ text: String) throws(CommandError) -> AgentSettings {
-        let values = try ConfigurationFile.parse(
+        let given = try ConfigurationFile.parse(
             Data("{data: '/d', collector: 'http://localhost', \(text)}".utf8), path: "a.json5")
         return try AgentSettings(
-            SettingLayers(flags: [:], environment: [:], file: (values, "a.json5")), needsCollector: true)
+            SettingLayers(flags: [:], environment: [:], file: given), needsCollector: true)
     }
 
     /// Keeps what is logged.

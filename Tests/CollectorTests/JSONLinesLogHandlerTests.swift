@@ -21,7 +21,7 @@ struct JSONLinesLogHandlerTests {
         let parsed = try #require(try JSONSerialization.jsonObject(with: lines[0]) as? [String: Any])
         #expect(parsed["message"] as? String == "quote \" backslash \\ newline \n bell \u{7} é 😀")
         #expect(parsed["time"] as? String == "1970-01-01T00:00:00.000000Z")
-        #expect(parsed["level"] as? String == "info")
+        #expect(parsed["level"] as? String == "information")
         #expect(parsed["kept"] as? String == "yes")
         #expect(parsed["list"] as? [String] == ["a", "b"])
         #expect(parsed["object"] as? [String: String] == ["k": "v"])

@@ -18,16 +18,16 @@ struct PackagingTests {
 
     @Test func `The example is accepted as it is and with everything in it switched on`() throws {
         let text = try Self.text("collector.yaml")
-        #expect(try ConfigurationFile(text: text, path: "collector.yaml").values.isEmpty)
+        #expect(try ConfigurationFile.parse(text, path: "collector.yaml").values.isEmpty)
         let lines = text.split(separator: "\n").map { line -> Substring in
             let bare = line.dropFirst(2)
             return line.hasPrefix("# ") && Settings.fileKeys.contains { bare.hasPrefix("\($0): ") }
                 ? bare : line
         }
-        let all = try ConfigurationFile(text: lines.joined(separator: "\n"), path: "collector.yaml")
+        let all = try ConfigurationFile.parse(lines.joined(separator: "\n"), path: "collector.yaml")
         #expect(Set(all.values.keys) == Set(Settings.fileKeys), "every setting is shown")
         // The certificate of the example is nowhere.
-        let settings = try Settings(SettingLayers(flags: [:], environment: [:], file: (all.values, "collector.yaml")))
+        let settings = try Settings(SettingLayers(flags: [:], environment: [:], file: all))
         #expect(settings.tls?.clientCA != nil)
         let plain = try Settings(SettingLayers(flags: [:], environment: [:]))
         #expect(

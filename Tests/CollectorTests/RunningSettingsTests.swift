@@ -17,8 +17,8 @@ struct RunningSettingsTests {
     }
 
     private static func settings(_ text: String) throws -> Settings {
-        let file = try ConfigurationFile(text: text, path: "c.yaml")
-        return try Settings(SettingLayers(flags: [:], environment: [:], file: (file.values, "c.yaml")))
+        let file = try ConfigurationFile.parse(text, path: "c.yaml")
+        return try Settings(SettingLayers(flags: [:], environment: [:], file: file))
     }
 
     @Test func `What is kept is applied, whichever of its settings changes`() async throws {
@@ -48,20 +48,20 @@ struct RunningSettingsTests {
             try Self.settings(file.withLock { $0 }), logger: logger,
             read: { try Self.settings(file.withLock { $0 }) },
             apply: { new in
-                level.level = new.logLevel
+                level.level = new.logLevel.loggerLevel
                 quota.withLock { $0 = new.logQuotas.applicationBytes }
             })
 
         file.withLock { $0 = "data: /d\nlog-level: debug\nmaximum-connections: 9\n" }
         await running.reload()
-        #expect(logger.logLevel == .debug && quota.withLock { $0 } == 200_000_000)
+        #expect(logger.logLevel == .trace && quota.withLock { $0 } == 200_000_000)
         #expect(
             written.text.contains(#""after.restart":["maximum-connections"],"changed":["log-level"]"#),
             "\(written.text)")
 
         file.withLock { $0 = "data: /d\nlog-level: loud\nlog-application-bytes: 300000000\n" }
         await running.reload()
-        #expect(logger.logLevel == .debug && quota.withLock { $0 } == 200_000_000, "a wrong file changes nothing")
+        #expect(logger.logLevel == .trace && quota.withLock { $0 } == 200_000_000, "a wrong file changes nothing")
         #expect(written.text.contains("loud"))
 
         file.withLock { $0 = "data: /d\nlog-application-bytes: 300000000\n" }

@@ -15,14 +15,14 @@ import WireModel
 @Suite("Settings of the collector")
 struct SettingsTests {
     private func settings(
-        flags: [String: String] = [:], environment: [String: String] = [:], file: ConfigurationFile? = nil
+        flags: [String: String] = [:], environment: [String: String] = [:], file: SettingFile? = nil
     ) throws(CommandError) -> Settings {
-        try Settings(SettingLayers(flags: flags, environment: environment, file: file.map { ($0.values, "c.yaml") }))
+        try Settings(SettingLayers(flags: flags, environment: environment, file: file))
     }
 
     @Test func `Flags override environment, environment overrides file, file overrides defaults`() throws {
-        let file = try ConfigurationFile(
-            text: "data: /file\nlisten: 127.0.0.1:1\nlog-level: error\nmaximum-connections: 7\n", path: "c.yaml")
+        let file = try ConfigurationFile.parse(
+            "data: /file\nlisten: 127.0.0.1:1\nlog-level: error\nmaximum-connections: 7\n", path: "c.yaml")
         let settings = try settings(
             flags: ["data": "/flag"],
             environment: ["WS1_DATA": "/environment", "WS1_LISTEN": "[::1]:2", "WS1_LOG_LEVEL": ""], file: file)
@@ -45,8 +45,8 @@ struct SettingsTests {
     }
 
     @Test func `Retention is set by stream`() throws {
-        let file = try ConfigurationFile(
-            text: "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
+        let file = try ConfigurationFile.parse(
+            "data: /d\nretention-sample-days: 7\nretention-event-bytes: 5000000\n", path: "c.yaml")
         let settings = try settings(
             flags: ["retention-status-days": "365"], environment: ["WS1_DISK_NOTICE_BYTES": "0"], file: file)
         var expected = RetentionLimits()
@@ -74,7 +74,7 @@ struct SettingsTests {
         let wrong = #expect(throws: CommandError.self) {
             try settings(
                 flags: ["maximum-connections": "0"], environment: ["WS1_LISTEN": "nowhere"],
-                file: try ConfigurationFile(text: "log-level: loud\n", path: "c.yaml"))
+                file: try ConfigurationFile.parse("log-level: loud\n", path: "c.yaml"))
         }
         let lines = wrong?.message.split(separator: "\n").map(String.init) ?? []
         #expect(wrong?.code == .usage && lines.count == 3)
@@ -82,12 +82,15 @@ struct SettingsTests {
             #expect(lines.contains { $0.hasPrefix(place) }, "\(lines)")
         }
         let file = #expect(throws: CommandError.self) {
-            try ConfigurationFile(text: "lisen: a\ndata: /d\ncolour: red\nlisten:\n", path: "c.yaml")
+            try settings(
+                file: try ConfigurationFile.parse(
+                    "lisen: a\ndata: /d\ncolour: red\nlisten:\nlog-level: loud\n", path: "c.yaml"))
         }
         let keys = file?.message.split(separator: "\n").map(String.init) ?? []
-        #expect(keys.count == 3)
-        #expect(keys[0].contains("`lisen` in line 1") && keys[1].contains("`colour` in line 3"))
-        #expect(keys[2].contains("`listen` in line 4 has no single value"))
+        #expect(keys.count == 4)
+        #expect(keys[0].contains("(line 1): unknown setting `lisen`") && keys[1].contains("(line 3)"))
+        #expect(keys[2].contains("(line 4): `listen` has no single value"))
+        #expect(keys[3].contains("log-level in c.yaml (line 5) is 'loud'"))
     }
 
     @Test func `The password for ClickHouse is the first line of its file`() throws {
@@ -187,8 +190,8 @@ struct SettingsTests {
 
     /// `validate` prints them all; only what may hold a secret is not shown as it is.
     @Test func `Every setting is shown as it would be used`() throws {
-        let file = try ConfigurationFile(
-            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n",
+        let file = try ConfigurationFile.parse(
+            "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/s3cret\n",
             path: "c.yaml")
         let settings = try settings(flags: [:], environment: [:], file: file)
         let unset: Set = [
@@ -206,8 +209,8 @@ struct SettingsTests {
             flags: ["clickhouse-password": "s3cret", "postgresql": "host=db password=s3cret"], environment: [:],
             file: file)
         #expect(secret.shown("clickhouse-password") == "given" && secret.shown("postgresql") == "given")
-        let other = try ConfigurationFile(
-            text: "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n",
+        let other = try ConfigurationFile.parse(
+            "data: /d\nretention-sample-bytes: 7000000000\nnotice-webhook: https://hooks.example/other\n",
             path: "c.yaml")
         #expect(
             try self.settings(flags: [:], environment: [:], file: other).changes(from: settings).map(\.name) == [
@@ -225,12 +228,15 @@ struct SettingsTests {
     }
 
     @Test(arguments: [
-        ("data: a\nlissten: b\n", "`lissten` in line 2"), ("- a\n", "mapping"), ("data: [a]\n", "`data` in line 1"),
+        ("data: a\nlissten: b\n", "(line 2): unknown setting `lissten`"), ("- a\n", "mapping"),
+        ("data: [a]\n", "(line 1): `data`"),
         ("data: {", "c.yaml"),
         ("data:\n", "no single value"), ("listen: a\ndata: b\nlisten: c\n", "'listen'"),
     ])
     func `A file that is wrong is refused by key and line`(text: String, names: String) {
-        let error = #expect(throws: CommandError.self) { try ConfigurationFile(text: text, path: "c.yaml") }
+        let error = #expect(throws: CommandError.self) {
+            try settings(file: try ConfigurationFile.parse(text, path: "c.yaml"))
+        }
         #expect(error?.code == .usage)
         #expect(error?.message.contains(names) == true, "\(error?.message ?? "")")
     }
@@ -243,16 +249,16 @@ struct SettingsTests {
         for bytes in [Data(text.utf8), Data("\u{FEFF}\(text)".utf8), units] {
             try bytes.write(to: URL(filePath: path))
             #expect(
-                try ConfigurationFile(path: path).values == ["data": .text("/data"), "listen": .text("0.0.0.0:1")])
+                try ConfigurationFile.read(path).values == ["data": .text("/data"), "listen": .text("0.0.0.0:1")])
         }
         try Data([0x64, 0xFF, 0x0A]).write(to: URL(filePath: path))
-        let error = #expect(throws: CommandError.self) { try ConfigurationFile(path: path) }
+        let error = #expect(throws: CommandError.self) { try ConfigurationFile.read(path) }
         #expect(error?.message.contains("not UTF-8") == true)
     }
 
     @Test func `An empty file sets nothing`() throws {
-        #expect(try ConfigurationFile(text: "", path: "c.yaml").values.isEmpty)
-        #expect(try ConfigurationFile(text: "# only a comment\n", path: "c.yaml").values.isEmpty)
+        #expect(try ConfigurationFile.parse("", path: "c.yaml").values.isEmpty)
+        #expect(try ConfigurationFile.parse("# only a comment\n", path: "c.yaml").values.isEmpty)
     }
 
     @Test(arguments: [

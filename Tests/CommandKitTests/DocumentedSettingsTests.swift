@@ -25,6 +25,10 @@ import Testing
         if case .entries(_, .object(let fields))? = agent.settings.first(where: { $0.name == "intake" })?.form {
             intake = fields
         }
+        var sources: [SettingDeclaration] = []
+        if case .entries(_, .object(let fields))? = agent.settings.first(where: { $0.name == "metric-sources" })?.form {
+            sources = fields
+        }
         return [
             .init(
                 path: "Documentation/agent.md", name: "settings of ws1agent with a flag", lines: agent.table(flagged)),
@@ -33,6 +37,9 @@ import Testing
                 lines: agent.table(others, isByKey: true)),
             .init(
                 path: "Documentation/agent.md", name: "settings of intake", lines: agent.table(intake, isByKey: true)),
+            .init(
+                path: "Documentation/agent.md", name: "settings of metricSources",
+                lines: agent.table(sources, isByKey: true)),
             .init(
                 path: "Documentation/logs.md", name: "settings of logRetention",
                 lines: agent.table(retention, isByKey: true)),

@@ -57,7 +57,7 @@ private struct ScriptedCommand: ParsableCommand {
         _ flags: [String: String] = [:], _ environment: [String: String] = [:],
         _ file: [String: GivenSetting.Value] = [:]
     ) throws -> ScriptedSettings {
-        try Layers(flags: flags, environment: environment, file: (file, "a.file")).read()
+        try Layers(flags: flags, environment: environment, file: SettingFile(path: "a.file", values: file)).read()
     }
 
     @Test func `What nobody gives is as the program has it`() throws {

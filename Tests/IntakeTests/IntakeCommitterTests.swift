@@ -92,6 +92,18 @@ import WireModel
                 + Array(repeating: "\(text)information=200 limit=50/s lines=200", count: 3))
     }
 
+    @Test func `Lines that are not stored take nothing of the limit`() throws {
+        let directory = try TemporaryDirectory()
+        let clock = ManualIntakeClock()
+        let source = CountingSource(total: 100, batchLines: 100)
+        let committer = IntakeCommitter(
+            Self.configuration(directory), source: source, limit: BurstLimit(linesPerSecond: 1, burst: 10),
+            clock: clock.clock)
+        committer.level = .warning
+        while committer.step() == .more {}
+        #expect(committer.status.filtered == 100 && committer.status.leftOut == 0)
+    }
+
     @Test func `A budget fills with time, not above the burst, and not with a clock that goes back`() {
         var budget = BurstBudget(BurstLimit(linesPerSecond: 2, burst: 3))
         func taken(_ time: Int64) -> Int { (0..<10).count { _ in budget.take(at: time) } }

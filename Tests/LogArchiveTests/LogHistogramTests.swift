@@ -62,16 +62,18 @@ import WireModel
         LogQuery(lines: LogFilter(level: .warning, text: "7")),
     ]
 
-    @Test(arguments: queries, [7, 60, 1000, 100_000] as [Int64])
-    func `Exact counts are those of the lines`(_ query: LogQuery, _ step: Int64) async throws {
+    @Test(arguments: queries)
+    func `Exact counts are those of the lines`(_ query: LogQuery) async throws {
         let directory = try TemporaryDirectory()
         let archive = try LogArchive.open(directory)
         try await Self.fill(archive)
-        let buckets = LogBuckets(
-            from: Self.start - 5 * Self.second, to: Self.start + 1001 * Self.second, step: step * Self.second)
-        let expected = try await Self.counted(archive, query, in: buckets)
-        let found = try await archive.histogram(query, in: buckets, isExact: true)
-        #expect(found.counts == expected && found.isExact && found.firstCounted == 0)
+        for step in [7, 60, 1000, 100_000] as [Int64] {
+            let buckets = LogBuckets(
+                from: Self.start - 5 * Self.second, to: Self.start + 1001 * Self.second, step: step * Self.second)
+            let expected = try await Self.counted(archive, query, in: buckets)
+            let found = try await archive.histogram(query, in: buckets, isExact: true)
+            #expect(found.counts == expected && found.isExact && found.firstCounted == 0, "step \(step)")
+        }
         await archive.close()
     }
 

@@ -1,4 +1,5 @@
 import StoreTestKit
+import Synchronization
 import Testing
 
 /// The reference in memory keeps what `RecordStore` promises, and the suite notices who does not.
@@ -10,9 +11,16 @@ import Testing
     }
 
     @Test(arguments: InMemoryRecordStore.PlantedBug.allCases)
-    func `A planted bug fails the suite`(_ bug: InMemoryRecordStore.PlantedBug) async {
-        await withKnownIssue("\(bug)") {
-            for check in RecordStoreConformance.checks { try await check.run(on: InMemoryEngine(bug: bug)) }
+    func `A planted bug fails the suite`(_ bug: InMemoryRecordStore.PlantedBug) async throws {
+        let isFound = Atomic(false)
+        try await withKnownIssue("\(bug)") {
+            // One check that notices it is enough.
+            for check in RecordStoreConformance.checks where !isFound.load(ordering: .relaxed) {
+                try await check.run(on: InMemoryEngine(bug: bug))
+            }
+        } matching: { _ in
+            isFound.store(true, ordering: .relaxed)
+            return true
         }
     }
 }

@@ -19,7 +19,7 @@ struct OneLineLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        var line = "\(Date().ISO8601Format(Self.timeStyle)) \(event.level) \(label): \(event.message)"
+        var line = "\(Date().ISO8601Format(Self.timeStyle)) \(LogLevel(event.level).name) \(label): \(event.message)"
         let data = metadata.merging(event.metadata ?? [:]) { $1 }
         for (key, value) in data.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(Self.quoted("\(value)"))" }
         StandardError.line(Self.oneLine(line))

@@ -55,7 +55,8 @@ struct JSONLinesLogHandler: LogHandler {
         var fields = metadata
         if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
         if let given = event.metadata { fields.merge(given) { $1 } }
-        var line = #"{"time":\#(Self.quoted(Timestamp.text(now()))),"level":"\#(event.level.rawValue)","message":"#
+        var line =
+            #"{"time":\#(Self.quoted(Timestamp.text(now()))),"level":"\#(LogLevel(event.level).name)","message":"#
         line += Self.quoted(event.message.description)
         if let error = event.error { line += #","error":"# + Self.quoted("\(error)") }
         for (key, value) in fields.sorted(by: { $0.key < $1.key }) {

@@ -59,7 +59,7 @@ public final class DataSampler: Service {
     /// A stop and opening anew, one at a time.
     let life = AsyncMutex()
     private let isStopWanted = Mutex(false)
-    private let custom = Mutex<[String: any CustomSampleModule]>([:])
+    let custom: Mutex<[String: any CustomSampleModule]>
     private weak let delegate: (any DataSamplerDelegate)?
 
     /// Checks the configuration. Uses neither disk nor network.
@@ -85,6 +85,7 @@ public final class DataSampler: Service {
         self.environment = environment
         self.delegate = delegate
         traces = TraceSwitch(configuration.traceLevel)
+        custom = Mutex(MetricSourceModule.modules(configuration.metricSources))
         self.logger = traces.logger(over: logger)
         // The same over all starts, so a passcode that was entered serves on.
         self.configuration = configuration.withKeys(clock: environment.clock, logger: self.logger)
@@ -423,7 +424,10 @@ extension DataSampler {
     /// - Throws: `notRunning`, `queue`.
     public func status() async throws(DataSamplerError) -> DataSamplerStatus {
         let running = try running()
-        return try await running.core.status(await running.supervisor.report())
+        var status = try await running.core.status(await running.supervisor.report())
+        let sources = custom.withLock { $0.values.compactMap { ($0 as? MetricSourceModule)?.status } }
+        if !sources.isEmpty { status.metricSources = sources.sorted { $0.module < $1.module } }
+        return status
     }
 
     /// Where every record is that is on disk. Those in memory, within the loss window, are not counted yet.

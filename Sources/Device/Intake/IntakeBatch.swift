@@ -13,13 +13,16 @@ package struct IntakeBatch {
     /// Lines over the limit, by level. A record in the batch says how many.
     package private(set) var leftOut = LogLevelCounts()
     private var budget: BurstBudget
+    /// Lines that are less severe are passed by, so they take nothing of the budget; `nil`: all are.
+    private let level: LogLevel?
     /// Bytes of all lines, also of those that were left out.
     private var bytes = 0
     /// Microseconds since 1970.
     private let time: Int64
 
-    init(budget: BurstBudget, time: Int64) {
+    init(budget: BurstBudget, level: LogLevel?, time: Int64) {
         self.budget = budget
+        self.level = level
         self.time = time
     }
 
@@ -32,7 +35,8 @@ package struct IntakeBatch {
     /// - Parameter lineTime: microseconds since 1970, if the source knows when the line was written; `nil`: now.
     package mutating func add(_ entry: LogEntry, at lineTime: Int64? = nil) {
         bytes += entry.message.utf8.count + 64
-        guard budget.take(at: time) else {
+        let isStored = level.map { entry.level <= $0 } ?? false
+        guard !isStored || budget.take(at: time) else {
             leftOut[entry.level] += 1
             return
         }

@@ -78,7 +78,7 @@ package final class IntakeCommitter {
     package func step() -> Step {
         do {
             let log = try openedLog()
-            var batch = IntakeBatch(budget: budget, time: clock.wallMicroseconds())
+            var batch = IntakeBatch(budget: budget, level: level, time: clock.wallMicroseconds())
             let hasMore = source.read(into: &batch)
             let leftOut = batch.leftOut.total
             let budget = batch.finish()

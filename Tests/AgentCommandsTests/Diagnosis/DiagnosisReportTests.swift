@@ -71,12 +71,12 @@ import WireModel
     @Test func `Of a secret setting it only says whether it is given`() throws {
         let layers = SettingLayers<AgentSettings>(
             flags: ["data": "/data", "enrollment-token": "secret-token"], environment: [:],
-            file: (
-                [
+            file: SettingFile(
+                path: "agent.json5",
+                values: [
                     "scrub": .table(["values": .list(["hunter2"])]), "noticeHook": .text("/bin/true"),
                     "noticeHookArguments": .list(["--key", "hook-key"]),
-                ], "agent.json5"
-            ))
+                ]))
         let settings = try AgentSettings(layers, needsCollector: false)
         #expect(settings.noticeHookArguments == ["--key", "hook-key"])
         #expect(settings.configuration.logScrubbing == LogScrubbing(values: ["hunter2"]))
@@ -105,7 +105,7 @@ import WireModel
         for value in [GivenSetting.Value.text("hunter2,hunter3"), .list([String(repeating: "hunter2", count: 200)])] {
             let layers = SettingLayers<AgentSettings>(
                 flags: ["data": "/data", "collector": "http://localhost"], environment: [:],
-                file: (["scrub": .table(["values": value])], "agent.json5"))
+                file: SettingFile(path: "agent.json5", values: ["scrub": .table(["values": value])]))
             do {
                 let settings = try AgentSettings(layers, needsCollector: true)
                 #expect(settings.configuration.logScrubbing.values == ["hunter2,hunter3"], "a comma is part of a text")

@@ -43,7 +43,9 @@ import WireModel
         #expect(line(fields) { $0.identifiers = ["b"] } == nil)
         #expect(line(fields) { $0.priority = 5 } != nil)
         #expect(line(fields) { $0.priority = 4 } == nil)
-        #expect(line([("MESSAGE", "m"), ("SYSLOG_IDENTIFIER", "ws1agent")]) == nil)
+        #expect(line(fields) { $0.excludedUnit = "u.service" } == nil)
+        // Any program may claim an identifier, so it hides nobody.
+        #expect(line([("MESSAGE", "m"), ("SYSLOG_IDENTIFIER", "u.service")]) { $0.excludedUnit = "u.service" } != nil)
     }
 
     @Test func `Bytes that are no UTF-8 and cut values are shown as such`() {

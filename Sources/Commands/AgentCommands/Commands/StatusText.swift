@@ -95,6 +95,7 @@ struct StatusText {
                 line("intake", Self.intake(intake, moment))
                 for problem in intake.problems { line("intake", "\(intake.application): \(problem)") }
             }
+            for source in status.metricSources ?? [] { line("metrics", Self.metrics(source)) }
             if let location = status.location { line("location", Self.location(location)) }
             if let logind = status.logind { line("logind", Self.logind(logind)) }
             if let hook = agent.noticeHook {
@@ -182,7 +183,8 @@ struct StatusText {
     private static func intake(_ intake: DataSamplerStatus.Intake, _ moment: (Int64?) -> String) -> String {
         let behind =
             switch intake.behindBytes {
-            case nil: "not looked at yet"
+            // A journal does not tell how much is left.
+            case nil: intake.caughtUp == nil ? "not looked at yet" : "read to the end \(moment(intake.caughtUp))"
             case 0?: "read to the end \(moment(intake.caughtUp))"
             case let bytes?: "\(CountText.of(bytes, "byte")) behind"
             }
@@ -192,6 +194,16 @@ struct StatusText {
         return "\(intake.application): \(CountText.of(intake.files, "file")), \(behind), "
             + "\(CountText.of(intake.stored, "line")) stored\(others)"
             + (intake.failure.map { "; WAITS: \($0)" } ?? "")
+    }
+
+    private static func metrics(_ source: DataSamplerStatus.MetricSource) -> String {
+        let counts = [
+            (source.refused, "refused over the limit"), (source.invalid, "invalid"),
+            (source.kernelDrops, "dropped by the kernel"),
+        ]
+        return "\(source.module): \(source.kind), \(source.series) series"
+            + counts.filter { $0.0 > 0 }.map { ", \($0.0) \($0.1)" }.joined()
+            + (source.problem.map { "; \($0)" } ?? "")
     }
 
     private static func location(_ location: DataSamplerStatus.Location) -> String {

@@ -102,7 +102,8 @@ extension AgentSettings {
             and data
             """),
         Setting(
-            "log-level", \.configuration.traceLevel, .choice(), "Least severe level of the agent's log", value: "level",
+            "log-level", \.configuration.traceLevel, .choice { TraceLevel(name: $0) },
+            "Least severe level of the agent's log", value: "level",
             reload: .atOnce),
 
         // Rarely used, so only environment and file set them.
@@ -253,10 +254,17 @@ extension AgentSettings {
         Setting(
             "intake", \.configuration.intakes, .entries(.intake),
             """
-            Log files of other programs to take into the log store, by a name of your choice, which the lines get as \
-            their application
+            Log files of other programs and the systemd journal to take into the log store, by a name of your choice, \
+            which the lines get as their application
             """,
             in: .file, example: "{ nginx: { files: ['/var/log/nginx/*.log'] } }"),
+        Setting(
+            "metric-sources", \.configuration.metricSources, .entries(.metricSource),
+            """
+            Metrics of other programs to sample, by a name of your choice with a dot, which is a custom module from \
+            then on
+            """,
+            in: .file, example: "{ 'local.mail': { exec: '/usr/local/bin/mail-queue' } }"),
         Setting(
             "scrub", \.configuration.logScrubbing,
             .object(

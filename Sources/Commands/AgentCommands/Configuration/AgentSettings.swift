@@ -111,6 +111,7 @@ struct AgentSettings: ProgramSettings {
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
                 \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.intakes,
+                \.configuration.metricSources,
                 \.configuration.expectedBinaryDigest,
                 \.gpsd,
             ]

@@ -8,7 +8,7 @@ enum ConfigurationFile {
     /// A larger file is refused.
     static let maximumBytes = 1024 * 1024
 
-    static func read(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
+    static func read(_ path: String) throws(CommandError) -> SettingFile {
         guard let bytes = try? Files<FileError>.read(path, maximumBytes: maximumBytes + 1) else {
             throw CommandError(
                 .usage, "the configuration file \(path) cannot be read: it must be a file, exist and be readable")
@@ -20,38 +20,37 @@ enum ConfigurationFile {
         return try parse(Data(bytes), path: path)
     }
 
-    static func parse(_ bytes: Data, path: String) throws(CommandError) -> [String: GivenSetting.Value] {
+    static func parse(_ bytes: Data, path: String) throws(CommandError) -> SettingFile {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         let text = PlainText.normalized(Array(bytes))
         let object: [String: Entry]
         do { object = try decoder.decode([String: Entry].self, from: Data(text)) } catch {
             throw CommandError(
-                .usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error))",
+                .usage, "the configuration file \(path) is not a JSON5 object of settings: \(reason(error, text))",
                 cause: error)
         }
-        if let repeated = RepeatedKey.first(in: text) {
-            throw CommandError(
-                .usage,
-                """
-                the configuration file \(path) gives '\(repeated.key)' twice, the second time in line \
-                \(repeated.line): give it once
-                """)
+        let keys = JSON5Keys(of: text)
+        var file = SettingFile(path: path, values: object.mapValues(\.value), lines: keys.lines)
+        for key in keys.repeated {
+            file.note("'\(key.joined(separator: "."))' is given twice: give it once", at: key)
         }
         let known = AgentSettings.fileKeys
-        if let key = object.keys.sorted().first(where: { !known.contains($0) }) {
-            throw CommandError(
-                .usage, "unknown key '\(key)' in \(path); known are \(known.sorted().joined(separator: ", "))")
+        for key in object.keys.filter({ !known.contains($0) }).sorted() {
+            file.note("unknown key '\(key)': known are \(known.sorted().joined(separator: ", "))", at: [key])
         }
-        return object.mapValues(\.value)
+        return file
     }
 
-    private static func reason(_ error: any Error) -> String {
+    private static func reason(_ error: any Error, _ text: [UInt8]) -> String {
         switch error {
         case DecodingError.dataCorrupted(let context), DecodingError.keyNotFound(_, let context),
             DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            let key = context.codingPath.map(\.stringValue).joined(separator: ".")
-            return key.isEmpty ? context.debugDescription : "\(key): \(context.debugDescription)"
+            let key = context.codingPath.filter { $0.intValue == nil }.map(\.stringValue)
+            // Without a key the text is no JSON5, and the description has the line.
+            guard !key.isEmpty else { return context.debugDescription }
+            let line = JSON5Keys(of: text).lines[key].map { " (line \($0))" } ?? ""
+            return "\(key.joined(separator: "."))\(line): \(context.debugDescription)"
         default: return "\(error)"
         }
     }
@@ -82,7 +81,5 @@ enum ConfigurationFile {
 }
 
 extension AgentSettings {
-    static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
-        try ConfigurationFile.read(path)
-    }
+    static func readFile(_ path: String) throws(CommandError) -> SettingFile { try ConfigurationFile.read(path) }
 }

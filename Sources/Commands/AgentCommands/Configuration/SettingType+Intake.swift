@@ -33,8 +33,8 @@ extension SettingType where Value == IntakeSettings {
             Setting(
                 "start", \.start, .start,
                 """
-                Where the first start begins: now (behind what is there), all, or a date (files changed, or entries \
-                written, since then)
+                Where the first start begins: now (at the ends), all, or a date (files changed and entries written \
+                since)
                 """),
             Setting("level", \.level, .logLevel, "Level of the lines of files"),
             Setting(
@@ -97,15 +97,5 @@ extension SettingType where Value == IntakeStart {
             guard let time = Timestamp.parse(text) else { throw given.wrong(forms) }
             return .since(time)
         }
-    }
-}
-
-extension SettingType where Value == LogLevel {
-    fileprivate static let logLevel = SettingType(.choice(LogLevel.allCases.map(\.name)), text: \.name) {
-        given throws(CommandError) in
-        guard case .text(let text) = given.value, let level = LogLevel(name: text) else {
-            throw given.wrong("one of \(LogLevel.allCases.map(\.name).joined(separator: ", "))")
-        }
-        return level
     }
 }

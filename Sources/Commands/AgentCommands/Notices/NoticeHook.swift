@@ -1,6 +1,7 @@
 import DataSampler
 import FoundationEssentials
 import Glibc
+import HelperProcesses
 import Logging
 import Synchronization
 import Transmitter
@@ -85,69 +86,34 @@ final class NoticeHook: Sendable {
 
     /// - Returns: what went wrong; `nil` if the program exited with 0.
     private func run(on notice: NoticeJSON) async -> String? {
-        let process: pid_t
+        let process: ChildProcess
         do { process = try start(notice) } catch { return "\(error)" }
         let deadline = ContinuousClock.now + settings.limit
         var isKilled = false
         while true {
-            var ending: Int32 = 0
-            let waited = waitpid(process, &ending, WNOHANG)
-            if waited == process { return isKilled ? "killed after \(settings.limit)" : Self.objection(to: ending) }
-            if waited < 0, errno != EINTR { return "its end is not known: \(String(cString: strerror(errno)))" }
+            if process.reap() { return isKilled ? "killed after \(settings.limit)" : process.ending?.objection }
             if !isKilled, ContinuousClock.now >= deadline || Task.isCancelled {
                 isKilled = true
-                // It is not reaped yet, so nobody else can have its number.
-                kill(-process, SIGKILL)
+                process.kill()
             }
-            // The agent ends, and somebody else reaps what it leaves.
+            // The agent ends. What is left of the program is reaped with the object.
             if Task.isCancelled { return nil }
             try? await Task.sleep(for: Self.look)
         }
     }
 
-    /// - Parameter ending: as of waitpid(2).
-    private static func objection(to ending: Int32) -> String? {
-        let signal = ending & 0x7f
-        if signal != 0 { return "ended by signal \(signal)" }
-        let code = (ending >> 8) & 0xff
-        return code == 0 ? nil : "exited with \(code)"
-    }
-
-    private func start(_ notice: NoticeJSON) throws -> pid_t {
+    private func start(_ notice: NoticeJSON) throws -> ChildProcess {
         let input = try Self.file(with: notice.line)
         defer { close(input) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-        // The agent opens its files so that they close here by themselves; this is for those of libraries.
-        for descriptor in 3..<Int32(min(getdtablesize(), 1024)) {
-            posix_spawn_file_actions_addclose(&actions, descriptor)
-        }
-
-        // The agent holds signals back; the program starts as from a terminal, in a group of its own.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        var all = sigset_t()
-        sigemptyset(&none)
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
-
         let variables = Self.environment.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
-        var arguments = ([settings.program] + settings.arguments).map { strdup($0) } + [nil]
-        var environment = variables.map { strdup($0) } + [nil]
-        defer { for text in arguments + environment { free(text) } }
-        var process: pid_t = 0
-        let result = posix_spawn(&process, settings.program, &actions, &attributes, &arguments, &environment)
-        guard result == 0 else { throw HookError("not started: \(String(cString: strerror(result)))") }
-        return process
+        do throws(StartFailure) {
+            // A hook may start a service that outlives it.
+            return try ChildProcess(
+                settings.program, settings.arguments, environment: variables, input: .descriptor(input),
+                output: .nothing, errors: .inherited, killsGroup: false)
+        } catch {
+            throw HookError("not started: \(error)")
+        }
     }
 
     /// A pipe that holds the content, and then ends, whether or not the program reads it. A notice is far smaller than

@@ -10,77 +10,53 @@ import Yams
 ///     listen: 0.0.0.0:8420
 ///     tls-certificate: /etc/ws1collector/certificate.pem
 ///     tls-key: /etc/ws1collector/key.pem
-struct ConfigurationFile: Equatable, Sendable {
-    let values: [String: GivenSetting.Value]
-
+enum ConfigurationFile {
     /// The settings that may be a list.
     private static let lists = Set(
         Settings.declarations.compactMap { declaration in
             if case .names = declaration.form { declaration.key(Settings.keyStyle) } else { nil }
         })
 
-    /// - Throws: `CommandError` `.usage` with key and line of all that is anything else.
-    init(text: String, path: String) throws(CommandError) {
+    static func read(_ path: String) throws(CommandError) -> SettingFile {
+        let unreadable = "it is not UTF-8 text"
+        guard let bytes = try? PlainText.read(path), let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandError(.usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: unreadable)).")
+        }
+        return try parse(text, path: path)
+    }
+
+    static func parse(_ text: String, path: String) throws(CommandError) -> SettingFile {
         let root: Node?
         do { root = try Yams.compose(yaml: text) } catch {
             // Further lines of the parser's message only show the place.
             let words = "\(error)".split(separator: "\n").first.map(String.init) ?? "unknown"
             throw CommandError(.usage, "\(path) is not YAML: \(words)")
         }
-        guard let root, root.null == nil else {
-            values = [:]
-            return
-        }
+        var file = SettingFile(path: path)
+        guard let root, root.null == nil else { return file }
         guard let mapping = root.mapping else {
             throw CommandError(.usage, "\(path) is not a mapping of settings. Write one `name: value` per line.")
         }
-        var values: [String: GivenSetting.Value] = [:]
         let known = Settings.fileKeys
-        var mistakes: [CommandError] = []
         for (key, value) in mapping {
-            let line = key.mark.map { " in line \($0.line)" } ?? ""
-            guard let name = key.string, known.contains(name) else {
-                mistakes.append(
-                    CommandError(
-                        .usage,
-                        """
-                        \(path): unknown setting `\(key.string ?? "?")`\(line). Known: \
-                        \(known.joined(separator: ", ")).
-                        """
-                    ))
-                continue
+            let name = key.string ?? "?"
+            file.lines[[name]] = key.mark?.line
+            if !known.contains(name) {
+                file.note("unknown setting `\(name)`. Known: \(known.joined(separator: ", ")).", at: [name])
+            } else if file.values[name] != nil {
+                file.note("`\(name)` is given twice.", at: [name])
+            } else if let list = value.sequence, lists.contains(name) {
+                file.values[name] = .list(list.compactMap { $0.scalar?.string })
+            } else if let scalar = value.scalar, value.null == nil {
+                file.values[name] = .text(scalar.string)
+            } else {
+                file.note("`\(name)` has no single value.", at: [name])
             }
-            guard values[name] == nil else {
-                mistakes.append(CommandError(.usage, "\(path): `\(name)`\(line) is given twice."))
-                continue
-            }
-            if let list = value.sequence, Self.lists.contains(name) {
-                values[name] = .list(list.compactMap { $0.scalar?.string })
-                continue
-            }
-            guard let scalar = value.scalar, value.null == nil else {
-                mistakes.append(CommandError(.usage, "\(path): `\(name)`\(line) has no single value."))
-                continue
-            }
-            values[name] = .text(scalar.string)
         }
-        try CommandError.throwIfAny(mistakes)
-        self.values = values
-    }
-
-    init(path: String) throws(CommandError) {
-        let text: String
-        let unreadable = "it is not UTF-8 text"
-        guard let bytes = try? PlainText.read(path), let decoded = String(validating: bytes, as: UTF8.self) else {
-            throw CommandError(.usage, "\(path) cannot be read: \(FileFault(path).words(otherwise: unreadable)).")
-        }
-        text = decoded
-        try self.init(text: text, path: path)
+        return file
     }
 }
 
 extension Settings {
-    static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] {
-        try ConfigurationFile(path: path).values
-    }
+    static func readFile(_ path: String) throws(CommandError) -> SettingFile { try ConfigurationFile.read(path) }
 }

@@ -29,7 +29,7 @@ struct Settings: ProgramSettings, Equatable {
     var deviceCAKey: String?
     var deviceCertificateDays = DeviceAuthority.defaultValidDays
     var allowPlaintext = false
-    var logLevel = Logger.Level.info
+    var logLevel = LogLevel.information
     var maximumBodyBytes = WireLimits.bodyBytes
     var maximumInflatedBytes = WireLimits.inflatedBytes
     var maximumConnections = ConnectionLimits().connections
@@ -107,7 +107,7 @@ struct Settings: ProgramSettings, Equatable {
                 """
             ),
             Setting(
-                "log-level", \.logLevel, .choice(), "Least severe level of the log", value: "level", reload: .atOnce),
+                "log-level", \.logLevel, .logLevel, "Least severe level of the log", value: "level", reload: .atOnce),
             Setting(
                 "maximum-body-bytes", \.maximumBodyBytes, .integer(bodyBytes),
                 "Largest request body as sent, bytes", value: "bytes"),

@@ -42,7 +42,7 @@ struct ServeCommand: ServiceCommand {
         // Listens before the settings are read, so that a reload requested during the start happens after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try options.settings()
-        let logLevel = SharedLogLevel(settings.logLevel)
+        let logLevel = SharedLogLevel(settings.logLevel.loggerLevel)
         let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
         // This check comes before anything is opened, so that a failure leaves nothing half made.
         let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
@@ -70,7 +70,7 @@ struct ServeCommand: ServiceCommand {
         let intake = try await settings.intake(collector, served, brokerDevices, telemetry, logger: logger)
         let behindBroker: [any Service] = intake.map { intake in [BackgroundService { await intake.run() }] } ?? []
         let running = RunningSettings(settings, logger: logger, read: options.settings) { new in
-            logLevel.level = new.logLevel
+            logLevel.level = new.logLevel.loggerLevel
             served.archive.setQuotas(new.logQuotas)
             served.metadata.setRecordQuotas(new.recordQuotas)
             await served.retention.setLimits(new.retention)

@@ -25,18 +25,27 @@ package struct GivenSetting: Sendable {
     /// The path of keys inside an object.
     private let inside: [String]
     private let isSecret: Bool
+    /// Lines of the file, by the path of keys inside an object.
+    private let line: @Sendable ([String]) -> Int?
 
-    init(value: Value, place: String, inside: [String] = [], isSecret: Bool = false) {
+    init(
+        value: Value, place: String, inside: [String] = [], isSecret: Bool = false,
+        line: @escaping @Sendable ([String]) -> Int? = { _ in nil }
+    ) {
         self.value = value
         self.place = place
         self.inside = inside
         self.isSecret = isSecret
+        self.line = line
     }
 
-    package var origin: String { inside.isEmpty ? place : "\(inside.joined(separator: ".")) of \(place)" }
+    package var origin: String {
+        let name = inside.isEmpty ? place : "\(inside.joined(separator: ".")) of \(place)"
+        return line(inside).map { "\(name) (line \($0))" } ?? name
+    }
 
     func entry(_ key: String, _ value: Value) -> GivenSetting {
-        GivenSetting(value: value, place: place, inside: inside + [key], isSecret: isSecret)
+        GivenSetting(value: value, place: place, inside: inside + [key], isSecret: isSecret, line: line)
     }
 }
 
@@ -77,10 +86,15 @@ extension GivenSetting {
         }
     }
 
-    /// The entries of an object, by key, each with its own origin.
-    func table() throws(CommandError) -> [(key: String, entry: GivenSetting)] {
+    /// Reads the entries of an object, by key, each with its own origin.
+    /// - Throws: what is wrong in all of them.
+    func forEachEntry(_ read: (String, GivenSetting) throws(CommandError) -> Void) throws(CommandError) {
         guard case .table(let table) = value else { throw wrong("an object") }
-        return table.sorted { $0.key < $1.key }.map { ($0.key, entry($0.key, $0.value)) }
+        var mistakes: [CommandError] = []
+        for (key, value) in table.sorted(by: { $0.key < $1.key }) {
+            do throws(CommandError) { try read(key, entry(key, value)) } catch { mistakes.append(error) }
+        }
+        try CommandError.throwIfAny(mistakes)
     }
 
     package func wrong(_ expected: String) -> CommandError {
@@ -88,7 +102,7 @@ extension GivenSetting {
     }
 
     func unknownKey(_ known: [String]) -> CommandError {
-        CommandError(.usage, "unknown key '\(origin)'; known are \(known.joined(separator: ", "))")
+        CommandError(.usage, "unknown key \(origin): known are \(known.joined(separator: ", "))")
     }
 
     /// An error that names the origin, the value and the objection to it.

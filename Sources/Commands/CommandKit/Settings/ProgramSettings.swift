@@ -7,9 +7,9 @@ package protocol ProgramSettings: Sendable {
     static var table: [Setting<Self>] { get }
     static var keyStyle: SettingKeyStyle { get }
 
-    /// Reads the configuration file's values by key, if the program has a configuration file.
-    /// - Throws: `.usage` if the file cannot be read, or ``declaration(forKey:)`` does not know a key.
-    static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value]
+    /// Reads the configuration file, if the program has one.
+    /// - Throws: `.usage` if the file cannot be read or has another form.
+    static func readFile(_ path: String) throws(CommandError) -> SettingFile
 
     /// The settings that a reload has changed. The default is ``differences(from:)``.
     func changes(from former: Self) -> [SettingDeclaration]
@@ -18,7 +18,7 @@ package protocol ProgramSettings: Sendable {
 extension ProgramSettings {
     package static var keyStyle: SettingKeyStyle { .camelCase }
 
-    package static func readFile(_ path: String) throws(CommandError) -> [String: GivenSetting.Value] { [:] }
+    package static func readFile(_ path: String) throws(CommandError) -> SettingFile { SettingFile(path: path) }
 
     /// The table of settings, each with its default.
     package static var declarations: [SettingDeclaration] {
@@ -48,16 +48,13 @@ extension ProgramSettings {
 /// programs share this look-up, so that their precedence cannot differ. An empty variable counts as not set.
 package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     private let given: [String: GivenSetting]
+    private let mistakes: [CommandError]
     /// The whole environment, also of variables that are no settings.
     package let environment: [String: String]
 
     /// - Parameters:
     ///   - flags: the flags' values by name.
-    ///   - file: the configuration file's values by key, and its path for messages.
-    package init(
-        flags: [String: String], environment: [String: String],
-        file: (values: [String: GivenSetting.Value], path: String)? = nil
-    ) {
+    package init(flags: [String: String], environment: [String: String], file: SettingFile? = nil) {
         var given: [String: GivenSetting] = [:]
         for setting in Settings.declarations {
             let key = setting.key(Settings.keyStyle)
@@ -68,10 +65,12 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
                     value: .text(text), place: setting.variable, isSecret: setting.isSecret)
             } else if let file, let value = file.values[key] {
                 given[setting.name] = GivenSetting(
-                    value: value, place: "\(key) in \(file.path)", isSecret: setting.isSecret)
+                    value: value, place: "\(key) in \(file.path)", isSecret: setting.isSecret,
+                    line: { file.lines[[key] + $0] })
             }
         }
         self.given = given
+        mistakes = file?.mistakes ?? []
         self.environment = environment
     }
 
@@ -80,8 +79,7 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
         let environment = ProcessInfo.processInfo.environment
         let named = SettingLayers(flags: flags, environment: environment).given["config"]
         let path = try named?.text()
-        var file: (values: [String: GivenSetting.Value], path: String)?
-        if let path { file = (try Settings.readFile(path), path) }
+        let file = try path.map { path throws(CommandError) in try Settings.readFile(path) }
         self.init(flags: flags, environment: environment, file: file)
     }
 
@@ -90,10 +88,10 @@ package struct SettingLayers<Settings: ProgramSettings>: Sendable {
     }
 
     /// Reads each given value as its type. The others keep their defaults from ``ProgramSettings/init()``.
-    /// - Throws: all wrong values in one error, each in a line of its own.
+    /// - Throws: all mistakes of the file and all wrong values in one error, each in a line of its own.
     package func read() throws(CommandError) -> Settings {
         var settings = Settings()
-        var mistakes: [CommandError] = []
+        var mistakes = mistakes
         for setting in Settings.table {
             guard let value = given[setting.name] else { continue }
             do throws(CommandError) { try setting.apply(value, &settings) } catch { mistakes.append(error) }

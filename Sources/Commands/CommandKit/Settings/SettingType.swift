@@ -130,10 +130,13 @@ extension SettingType where Value: FixedWidthInteger {
 
 extension SettingType where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
     /// One of an enumeration's names.
-    package static func choice() -> SettingType {
+    /// - Parameter value: may know other spellings, too.
+    package static func choice(
+        _ value: @escaping @Sendable (String) -> Value? = { Value(rawValue: $0) }
+    ) -> SettingType {
         let names = Value.allCases.map(\.rawValue)
         return SettingType(.choice(names), text: \.rawValue) { given throws(CommandError) in
-            if case .text(let text) = given.value, let choice = Value(rawValue: text) { return choice }
+            if case .text(let text) = given.value, let choice = value(text) { return choice }
             throw given.wrong("one of \(names.joined(separator: ", "))")
         }
     }
@@ -152,7 +155,7 @@ extension SettingType {
             }
         ) { given throws(CommandError) in
             var value = prototype
-            for (key, entry) in try given.table() {
+            try given.forEachEntry { key, entry throws(CommandError) in
                 guard let field = keys.firstIndex(of: key).map({ fields[$0] }) else { throw entry.unknownKey(keys) }
                 try field.apply(entry, &value)
             }
@@ -173,7 +176,7 @@ extension SettingType {
             }
         ) { given throws(CommandError) in
             var value: Value = [:]
-            for (key, entry) in try given.table() { value[key] = try type.read(entry) }
+            try given.forEachEntry { key, entry throws(CommandError) in value[key] = try type.read(entry) }
             return value
         }
     }

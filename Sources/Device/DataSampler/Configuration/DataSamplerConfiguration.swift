@@ -109,6 +109,8 @@ public struct DataSamplerConfiguration: Sendable {
     public var logScrubbing = LogScrubbing()
     /// Files whose lines are taken into the log store, by the application that they get there. Only a start reads it.
     package var intakes: [String: IntakeSettings] = [:]
+    /// Metrics of other programs, by the custom module that they become. Only a start reads it.
+    package var metricSources: [String: MetricSourceSettings] = [:]
     /// `true` samples, records and sends nothing, whatever the profile says. `false` leaves it to the profile (intune).
     public var telemetryDisabled: Bool = false
     /// Names of modules, built-in or custom, that stay off whatever the profile says.
@@ -332,6 +334,14 @@ extension DataSamplerConfiguration {
         for (name, source) in intakes.sorted(by: { $0.key < $1.key }) {
             try source.check(name, dataDirectory: directory)
         }
+        guard metricSources.count <= MetricSourceSettings.maximumSources else {
+            throw Self.invalid(
+                """
+                metricSources has \(metricSources.count) sources: at most \(MetricSourceSettings.maximumSources) are \
+                read
+                """)
+        }
+        for (name, source) in metricSources.sorted(by: { $0.key < $1.key }) { try source.check(name) }
         do throws(LogStoreError) { try logScrubbing.validate() } catch {
             throw DataSamplerError(.invalidConfiguration, "logScrubbing: \(error.message)", cause: error)
         }

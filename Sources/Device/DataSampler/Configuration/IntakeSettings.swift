@@ -206,6 +206,7 @@ extension JournalIntake.Configuration {
         filter.units = Set(settings.units)
         filter.identifiers = Set(settings.identifiers)
         filter.priority = settings.priority
+        filter.excludedUnit = OwnUnit.name
         namespace = settings.namespace
     }
 }

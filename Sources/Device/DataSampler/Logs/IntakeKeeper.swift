@@ -182,7 +182,7 @@ final class IntakeKeeper: Sendable {
             var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
             // Shorter than a rest, so that no turn comes a moment too early.
             configuration.lookMilliseconds = restMilliseconds / 2
-            return JournalIntake(configuration, clock: clock)
+            return JournalIntake(configuration, clock: clock, watch: watch)
         case .kernel:
             return KernelIntake(KernelIntake.Configuration(settings, startsNow: startsNow), clock: clock)
         case .syslog:

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MetricIntake
 import SampleModules
 import WireModel
 
@@ -53,12 +54,6 @@ public struct SampleMeasurement: Equatable, Sendable {
 /// A custom module's sample, checked against its bounds and ready to be recorded.
 struct CustomSample: Sendable {
     static let maximumMeasurements = 512
-    private static let nameBytes = 1...128
-    private static let unitBytes = 0...32
-    private static let maximumAttributes = 16
-    private static let attributeNameBytes = 1...64
-    private static let attributeValueBytes = 256
-    private static let textBytes = 1024
     /// Leaves room for the envelope in a record of 256 KiB.
     private static let sampleBytes = 240 * 1024
 
@@ -87,29 +82,47 @@ struct CustomSample: Sendable {
         self.body = body
     }
 
+    /// As few samples as hold all measurements, in their order.
+    static func parts(module: String, measurements: [SampleMeasurement]) throws(DataSamplerError) -> [CustomSample] {
+        var samples: [CustomSample] = []
+        var part: [SampleMeasurement] = []
+        var bytes = 0
+        for measurement in measurements {
+            let size = try message(measurement).encoded.count + 8
+            if part.count == maximumMeasurements || bytes + size > sampleBytes {
+                samples.append(try CustomSample(module: module, measurements: part))
+                (part, bytes) = ([], 0)
+            }
+            part.append(measurement)
+            bytes += size
+        }
+        if !part.isEmpty { samples.append(try CustomSample(module: module, measurements: part)) }
+        return samples
+    }
+
     private static func message(_ measurement: SampleMeasurement) throws(DataSamplerError) -> WireMeasurement {
         var message = WireMeasurement()
-        guard nameBytes.contains(measurement.name.utf8.count),
-            measurement.name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw error("a measurement's name must be 1 to 128 bytes of printable ASCII without spaces") }
+        guard MetricBounds.isName(measurement.name) else {
+            throw error("a measurement's name must be 1 to 128 bytes of printable ASCII without spaces")
+        }
         message.name = measurement.name
-        guard unitBytes.contains(measurement.unit.utf8.count),
-            measurement.unit.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else {
+        guard MetricBounds.isUnit(measurement.unit) else {
             throw error(
                 "the unit of '\(measurement.name)' must be up to 32 bytes of printable ASCII without spaces (UCUM)")
         }
         message.unit = measurement.unit
-        guard measurement.attributes.count <= maximumAttributes else {
+        guard measurement.attributes.count <= MetricBounds.attributes else {
             throw error(
                 """
                 '\(measurement.name)' has \(measurement.attributes.count) attributes: it may have at most \
-                \(maximumAttributes)
+                \(MetricBounds.attributes)
                 """
             )
         }
         for (name, value) in measurement.attributes {
-            guard attributeNameBytes.contains(name.utf8.count), value.utf8.count <= attributeValueBytes else {
+            guard MetricBounds.attributeNameBytes.contains(name.utf8.count),
+                value.utf8.count <= MetricBounds.attributeValueBytes
+            else {
                 throw error(
                     """
                     an attribute of '\(measurement.name)' is out of range: names have 1 to 64 bytes, values at most 256
@@ -118,9 +131,13 @@ struct CustomSample: Sendable {
             }
         }
         message.attributes = measurement.attributes
-        if case .string(let text) = measurement.value, text.utf8.count > textBytes {
+        if case .string(let text) = measurement.value, text.utf8.count > MetricBounds.textBytes {
             throw error(
-                "the text of '\(measurement.name)' has \(text.utf8.count) bytes: it may have at most \(textBytes)")
+                """
+                the text of '\(measurement.name)' has \(text.utf8.count) bytes: it may have at most \
+                \(MetricBounds.textBytes)
+                """
+            )
         }
         guard let value = measurement.value.wire else {
             throw error("the value of '\(measurement.name)' must be finite")

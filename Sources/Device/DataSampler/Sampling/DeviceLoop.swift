@@ -66,7 +66,7 @@ actor DeviceLoop {
     /// Applies what is sampled and how often. New modules are due at once, unchanged ones as before, changed ones in
     /// the first slot of their new interval.
     func apply(_ plan: SamplePlan, custom: [String: any CustomSampleModule]) {
-        customModules = custom
+        follow(custom, in: plan)
         guard plan != self.plan else { return }
         self.plan = plan
         let sampled = Set(plan.intervals.keys)
@@ -105,6 +105,7 @@ actor DeviceLoop {
             await wake.wait(for: .microseconds(Int64(clamping: pause)), clock: sleeper)
         }
         hasEnded = true
+        for case let module as any SwitchedSampleModule in customModules.values { module.end() }
         for run in customRuns.values { run.task.cancel() }
         for caller in callers.values { caller.resume(returning: .failure(Self.stopped)) }
         callers = [:]
@@ -211,6 +212,19 @@ extension DeviceLoop {
     /// The limit that the protocol's documentation promises.
     static var customLimitMicroseconds: UInt64 { 30_000_000 }
 
+    /// Tells the modules that want to know whether they are sampled.
+    private func follow(_ custom: [String: any CustomSampleModule], in plan: SamplePlan) {
+        guard !hasEnded else { return }
+        for (name, former) in customModules {
+            guard let former = former as? any SwitchedSampleModule else { continue }
+            if (custom[name] as? any SwitchedSampleModule) !== former { former.end() }
+        }
+        customModules = custom
+        for case let (name, module as any SwitchedSampleModule) in custom {
+            if plan.intervals[.custom(name)] == nil { module.end() } else { module.begin() }
+        }
+    }
+
     var nextCustomDeadline: UInt64? { customRuns.values.filter { !$0.isOverdue }.map(\.deadline).min() }
 
     /// Calls the module beside the loop. A task of its own on purpose: one that never returns, cancelled or not, must
@@ -249,13 +263,25 @@ extension DeviceLoop {
         case .success(let measurements) where measurements.isEmpty: record(.custom(name), "it gave no measurements")
         case .success(let measurements):
             do throws(DataSamplerError) {
-                let sample = try CustomSample(module: name, measurements: measurements)
-                await keep(Sample(kind: .sampleCustom, module: name, body: sample.body), of: .custom(name), at: stamp)
+                for sample in try samples(name, measurements) {
+                    let sample = Sample(kind: .sampleCustom, module: name, body: sample.body)
+                    await keep(sample, of: .custom(name), at: stamp)
+                }
             } catch {
                 failed(name, error.message)
             }
         case .failure(let error): failed(name, "it failed: \(error)")
         }
+    }
+
+    /// One sample. Those of a source of metrics may be several, because it may have more series than a record holds.
+    private func samples(
+        _ name: String, _ measurements: [SampleMeasurement]
+    ) throws(DataSamplerError) -> [CustomSample] {
+        guard customModules[name] is MetricSourceModule else {
+            return [try CustomSample(module: name, measurements: measurements)]
+        }
+        return try CustomSample.parts(module: name, measurements: measurements)
     }
 
     private func failed(_ name: String, _ reason: String) {

@@ -252,6 +252,24 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var problems: [String]
     }
 
+    /// Metrics of other programs, which are sampled as a custom module. Counts are since the start.
+    public struct MetricSource: Codable, Equatable, Sendable {
+        /// The custom module.
+        public var module: String
+        /// What is read: `exec`, `statsd` or `prometheus`.
+        public var kind: String
+        /// Series in the last sample.
+        public var series: Int
+        /// Values that were left out because the source has as many series as it may.
+        public var refused: UInt64
+        /// Lines or values that could not be taken in.
+        public var invalid: UInt64
+        /// Packets that the kernel dropped because they came faster than they were read.
+        public var kernelDrops: UInt64
+        /// What is wrong at present, with the remedy; `nil`: nothing.
+        public var problem: String?
+    }
+
     /// Where the location comes from, and whether it is known. It has no position.
     public struct Location: Codable, Equatable, Sendable {
         /// The source's name; `nil` if there is none.
@@ -342,6 +360,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public var encryption: Encryption?
     /// How far files are taken into the log store; `nil` if none are, if nothing runs, or from an older agent.
     public var intakes: [Intake]?
+    /// How sources of metrics fare; `nil` if there are none, if nothing runs, or from an older agent.
+    public var metricSources: [MetricSource]?
 }
 
 /// Where every record is: `produced = stored + rejected + dropped + lostAtCollector + waiting`, per stream. `Codable`

@@ -1,5 +1,5 @@
-/// What journald calls an entry: `s=…;i=…;b=…;m=…;t=…;x=…`. Every version of systemd writes these parts, so the sequence
-/// number is known also where the export format has no `__SEQNUM` (before systemd 254).
+/// What journald calls an entry: `s=…;i=…;b=…;m=…;t=…;x=…`. Every version of systemd writes these parts, so the
+/// sequence number is known also where the export format has no `__SEQNUM` (before systemd 254).
 struct JournalCursor: Equatable, Sendable {
     let text: String
     private let parts: [Substring: Substring]

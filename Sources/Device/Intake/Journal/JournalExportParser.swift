@@ -1,7 +1,7 @@
 /// Takes entries out of the journal export format, in whatever pieces its bytes come.
 ///
-/// A field is `NAME=value` and a line end, or a name, a line end, a size of 8 bytes (little-endian), so many bytes and a
-/// line end. An empty line ends an entry. Pure, and its memory is bounded whatever comes: values over the limits are
+/// A field is `NAME=value` and a line end, or a name, a line end, a size of 8 bytes (little-endian), so many bytes and
+/// a line end. An empty line ends an entry. Pure, and its memory is bounded whatever comes: values over the limits are
 /// cut and counted, and what is not of the format stops it, because nobody knows where the next entry would begin.
 struct JournalExportParser: Equatable, Sendable {
     struct Limits: Equatable, Sendable {

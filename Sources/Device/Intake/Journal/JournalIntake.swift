@@ -1,4 +1,5 @@
 import Glibc
+import HelperProcesses
 import LogStore
 
 /// Takes in the journal of systemd, through `journalctl`, so that nothing of libsystemd runs in the process: a journal
@@ -9,6 +10,8 @@ import LogStore
 /// entry was vacuumed, one more is lost. `--cursor` gives the cursor's own entry first, and if it does not, that is the
 /// proof that it is gone. Filters are applied here and not by `journalctl`, because only so the position passes
 /// entries that are not wanted.
+///
+/// journald says through inotify(7) that it wrote, so a journal in which nothing is written costs one run a minute.
 package final class JournalIntake: IntakeSource {
     /// The entries that are taken. Each condition must hold.
     package struct Filter: Equatable, Sendable {
@@ -16,8 +19,9 @@ package final class JournalIntake: IntakeSource {
         package var units: Set<String> = []
         /// What programs call themselves (`SYSLOG_IDENTIFIER`); empty: all.
         package var identifiers: Set<String> = []
-        /// Left out. By default the agent itself, because its lines are in the store already.
-        package var excludedIdentifiers: Set<String> = ["ws1agent"]
+        /// A unit whose entries are left out: that of the agent itself, whose lines are in the store already. Not its
+        /// identifier, which any program may claim.
+        package var excludedUnit: String?
         /// The highest number of a priority, 0 (emergency) to 7 (debug).
         package var priority = 7
 
@@ -38,8 +42,10 @@ package final class JournalIntake: IntakeSource {
         package var program = "/usr/bin/journalctl"
         /// A run from which nothing came for so long is killed. Default 60,000.
         package var hangMilliseconds: Int64 = 60_000
-        /// Milliseconds between the end of a run and the next one. Default 1,000.
+        /// Milliseconds between the end of a run and the next one, if something was written. Default 1,000.
         package var lookMilliseconds: Int64 = 1_000
+        /// Milliseconds between two runs where nothing says that something was written. Default 60,000.
+        package var wholeMilliseconds: Int64 = 60_000
 
         package init() {}
     }
@@ -56,6 +62,14 @@ package final class JournalIntake: IntakeSource {
     private let configuration: Configuration
     private let clock: IntakeClock
     private let line: JournalLine
+    private let watch: DirectoryWatch
+    private let reader: Int
+    /// Whether `watch` tells what is written.
+    private var isWatched = false
+    /// Something may have been written since the last run began.
+    private var hasNews = true
+    /// Milliseconds since boot at which the journal is read whatever the watch says.
+    private var nextWhole = Int64.min
     private var parser: JournalExportParser
     private var helper: HelperProcess?
     /// Killed, and not reaped yet.
@@ -72,18 +86,25 @@ package final class JournalIntake: IntakeSource {
     private var lastBytes: Int64 = 0
     private var pause = firstPause
 
-    package init(_ configuration: Configuration, clock: IntakeClock = .system) {
+    /// - Parameter watch: one for all sources of a thread.
+    package init(
+        _ configuration: Configuration, clock: IntakeClock = .system, watch: DirectoryWatch = DirectoryWatch()
+    ) {
         self.configuration = configuration
         self.clock = clock
+        self.watch = watch
+        reader = watch.addReader()
         line = JournalLine(configuration.filter, fields: configuration.fields)
         parser = JournalExportParser(wanted: line.wanted)
     }
+
+    deinit { watch.removeReader(reader) }
 
     package var lag: IntakeLag { IntakeLag(parts: 1, problems: problem.map { [$0] } ?? []) }
 
     package func begin(at positions: [String: [UInt8]]) {
         endRun()
-        notBefore = .min
+        (notBefore, hasNews) = (.min, true)
         position = positions[Self.cursorKey].map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -100,6 +121,7 @@ package final class JournalIntake: IntakeSource {
         } catch {
             problem = error.description
             endRun()
+            hasNews = true
             notBefore = clock.bootMilliseconds() + pause
             pause = min(2 * pause, Self.lastPause)
             return false
@@ -112,13 +134,33 @@ package final class JournalIntake: IntakeSource {
     private func startRun() throws(IntakeFailure) -> Bool {
         if helper != nil { return true }
         let now = clock.bootMilliseconds()
-        guard now >= notBefore else { return false }
+        guard now >= notBefore, isDue(now) else { return false }
         parser = JournalExportParser(wanted: line.wanted)
         isFirstLook = position == nil && configuration.start == .now
         expected = position.flatMap { $0.isEmpty ? nil : JournalCursor($0) }
-        helper = try HelperProcess(configuration.program, arguments)
+        do throws(StartFailure) { helper = try HelperProcess(configuration.program, arguments) } catch {
+            throw IntakeFailure(error.description)
+        }
         lastBytes = now
         return true
+    }
+
+    /// Whether something may have been written since the last run began.
+    private func isDue(_ now: Int64) -> Bool {
+        if watch.news(for: reader) != DirectoryWatch.News() { hasNews = true }
+        guard hasNews || !isWatched || now >= nextWhole else { return false }
+        // Before the run, so that what is written during it begins another one.
+        let directories = directories()
+        isWatched = watch.set(directories, for: reader) && !directories.isEmpty
+        (hasNews, nextWhole) = (false, now + configuration.wholeMilliseconds)
+        return true
+    }
+
+    /// Those that hold journal files, and those in which they can come.
+    private func directories() -> Set<String> {
+        let roots = configuration.directory.map { [$0] } ?? ["/var/log/journal", "/run/log/journal"]
+        let present = roots.filter(FileIntake.isDirectory)
+        return Set(present + present.flatMap { FileIntake.paths("\($0)/*").filter(FileIntake.isDirectory) })
     }
 
     var arguments: [String] {
@@ -176,7 +218,8 @@ package final class JournalIntake: IntakeSource {
             throw IntakeFailure("journalctl ended within an entry: \(helper.objection ?? "without a word")")
         }
         let objection = helper.objection.map {
-            "journalctl: \($0). If it may not read the journal, add the agent to the group systemd-journal"
+            "journalctl: \($0)"
+                + ($0.contains("permission") ? ". Add the agent to the group systemd-journal" : "")
         }
         if helper.hasFailed { throw IntakeFailure(objection ?? "journalctl failed") }
         // It names what it leaves, such as a damaged file, and the rest goes on.
@@ -187,7 +230,7 @@ package final class JournalIntake: IntakeSource {
         self.helper = nil
         notBefore = clock.bootMilliseconds() + configuration.lookMilliseconds
         // After the first look the source is at its beginning, and has read nothing.
-        if isFirstLook { notBefore = .min }
+        if isFirstLook { (notBefore, hasNews) = (.min, true) }
         defer { isFirstLook = false }
         return isFirstLook
     }

@@ -46,7 +46,7 @@ struct JournalLine: Sendable {
         let identifier = Self.text(of: entry["SYSLOG_IDENTIFIER"]) ?? Self.text(of: entry["_COMM"])
         let unit = Self.text(of: entry["_SYSTEMD_UNIT"]), userUnit = Self.text(of: entry["_SYSTEMD_USER_UNIT"])
         if !filter.identifiers.isEmpty, !(identifier.map(filter.identifiers.contains) ?? false) { return nil }
-        if let identifier, filter.excludedIdentifiers.contains(identifier) { return nil }
+        if let unit, unit == filter.excludedUnit { return nil }
         if !filter.units.isEmpty {
             guard unit.map(filter.units.contains) ?? false || userUnit.map(filter.units.contains) ?? false else {
                 return nil

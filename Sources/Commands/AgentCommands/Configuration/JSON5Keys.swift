@@ -1,28 +1,38 @@
 import FoundationEssentials
 
-/// A key that an object of a JSON5 text has twice. `JSONDecoder` keeps one of the values and says nothing.
-struct RepeatedKey: Equatable {
-    let key: String
-    /// The line of the second one, from 1.
-    let line: Int
+/// Where the keys of a JSON5 text stand, which `JSONDecoder` does not tell. Of a key that is given twice it keeps one
+/// of the values and says nothing.
+struct JSON5Keys: Equatable {
+    /// The line of each key, from 1, by the keys on the way to it and its own. Of one that is given twice, the last.
+    private(set) var lines: [[String]: Int] = [:]
+    /// Keys that an object has twice, in the order of the text.
+    private(set) var repeated: [[String]] = []
 
-    /// - Parameter text: what `JSONDecoder` has accepted, so that nothing is checked here beside the keys.
-    static func first(in text: [UInt8]) -> RepeatedKey? {
+    /// - Parameter text: an object that `JSONDecoder` has accepted, so that nothing is checked here beside the keys.
+    init(of text: [UInt8]) {
         var scanner = Scanner(text: text)
-        return scanner.repeatedKey()
+        while let (key, line, isRepeated) = scanner.nextKey() {
+            lines[key] = line
+            if isRepeated { repeated.append(key) }
+        }
     }
 
     private struct Scanner {
         let text: [UInt8]
         private var place = 0
+        private var line = 1
+        /// Up to where lines are counted.
+        private var counted = 0
         /// The keys of each open object; `nil` for a list.
         private var open: [Set<String>?] = []
+        /// The latest key of each open object; empty for a list.
+        private var path: [String] = []
         /// Whether the next word is a key.
         private var isBeforeKey = false
 
         init(text: [UInt8]) { self.text = text }
 
-        mutating func repeatedKey() -> RepeatedKey? {
+        mutating func nextKey() -> (path: [String], line: Int, isRepeated: Bool)? {
             while place < text.count {
                 let start = place
                 place += 1
@@ -31,6 +41,7 @@ struct RepeatedKey: Equatable {
                 case UInt8(ascii: "["): enter(nil)
                 case UInt8(ascii: "}"), UInt8(ascii: "]"):
                     open.removeLast()
+                    path.removeLast()
                     isBeforeKey = false
                 case UInt8(ascii: ","): isBeforeKey = open.last.map { $0 != nil } ?? false
                 case UInt8(ascii: ":"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"): break
@@ -39,11 +50,11 @@ struct RepeatedKey: Equatable {
                     skipWord(from: start)
                     guard isBeforeKey else { continue }
                     isBeforeKey = false
+                    line += text[counted..<start].count { $0 == UInt8(ascii: "\n") }
+                    counted = start
                     let key = Self.name(text[start..<place])
-                    if open[open.count - 1]?.insert(key).inserted == false {
-                        let line = text[..<start].count { $0 == UInt8(ascii: "\n") } + 1
-                        return RepeatedKey(key: key, line: line)
-                    }
+                    path[path.count - 1] = key
+                    return (path, line, open[open.count - 1]?.insert(key).inserted == false)
                 }
             }
             return nil
@@ -51,6 +62,7 @@ struct RepeatedKey: Equatable {
 
         private mutating func enter(_ keys: Set<String>?) {
             open.append(keys)
+            path.append("")
             isBeforeKey = keys != nil
         }
 
