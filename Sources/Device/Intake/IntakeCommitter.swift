@@ -5,7 +5,8 @@ import WireModel
 /// Carries lines of one source into its log: reads a batch, stores it with its positions, and only then lets the source
 /// go on. A batch that cannot be stored is read again, so a full disk delays lines and loses none.
 ///
-/// It never stops whoever writes the source: files and journals wait where they are. Not `Sendable`: use it from one
+/// It never stops whoever writes the source: files, the journal and the kernel's ring wait where they are, and what is
+/// sent to sockets waits in bounded memory. Not `Sendable`: use it from one
 /// thread at a time.
 package final class IntakeCommitter {
     /// What is to be done next.
@@ -114,6 +115,15 @@ package final class IntakeCommitter {
         return log
     }
 
+    /// Ends the intake at a stop: what only the source's memory has is stored first, if it can be.
+    package func finish() {
+        if source.stop() {
+            // What is in memory is bounded, and nothing comes any more.
+            while step() == .more {}
+        }
+        close()
+    }
+
     /// Ends the intake. Its segments are sealed, and what was not read yet waits in the source.
     package func close() {
         log?.close()
@@ -125,12 +135,16 @@ package final class IntakeCommitter {
 package struct IntakeClock: Sendable {
     package var wallMicroseconds: @Sendable () -> Int64
     package var bootMilliseconds: @Sendable () -> Int64
+    /// Stands still while the machine sleeps, as the clock of the kernel's ring does.
+    package var monotonicMicroseconds: @Sendable () -> Int64
 
     package init(
-        wallMicroseconds: @escaping @Sendable () -> Int64, bootMilliseconds: @escaping @Sendable () -> Int64
+        wallMicroseconds: @escaping @Sendable () -> Int64, bootMilliseconds: @escaping @Sendable () -> Int64,
+        monotonicMicroseconds: @escaping @Sendable () -> Int64 = { SystemClock.monotonicNanoseconds() / 1000 }
     ) {
         self.wallMicroseconds = wallMicroseconds
         self.bootMilliseconds = bootMilliseconds
+        self.monotonicMicroseconds = monotonicMicroseconds
     }
 
     package static let system = IntakeClock(

@@ -1,6 +1,6 @@
 import LogStore
 
-/// Something whose lines are taken into the log store: files, the journal, a socket.
+/// Something whose lines are taken into the log store: files, the journal, the kernel's ring, sockets.
 ///
 /// A source reads and never decides what counts. ``IntakeCommitter`` stores each batch with the positions in it, and
 /// tells the source what became of it. So a source keeps nothing on disk itself. One thread at a time uses a source.
@@ -19,8 +19,27 @@ package protocol IntakeSource: AnyObject {
     /// The last batch is on synced disk. Now the source may let go of it: close a file, answer a sender.
     func committed()
 
+    /// The intake ends: nothing more is received from others.
+    /// - Returns: whether lines may be in memory that come from nowhere a second time. The caller stores them first.
+    func stop() -> Bool
+
     /// How far reading is behind writing, as of the last read.
     var lag: IntakeLag { get }
+}
+
+extension IntakeSource {
+    /// For sources that are read again from their positions.
+    package func stop() -> Bool { false }
+}
+
+/// Where reading begins when a source is started for the first time.
+package enum IntakeStart: Equatable, Sendable {
+    /// With all that is there.
+    case all
+    /// Behind what is there.
+    case now
+    /// With what was written since then. Microseconds since 1970.
+    case since(Int64)
 }
 
 /// How far a source is behind.

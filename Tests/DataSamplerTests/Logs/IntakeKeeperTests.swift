@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Intake
 import LogStore
 import Logging
@@ -14,7 +15,7 @@ import WireModel
     /// A log file, a store, and a keeper between them.
     private struct Machine {
         let directory: TemporaryDirectory
-        var settings = FileIntakeSettings()
+        var settings = IntakeSettings()
 
         init() throws {
             directory = try TemporaryDirectory()
@@ -127,6 +128,49 @@ import WireModel
         #expect(try machine.stored() == ["hunter2", "[scrubbed]"])
     }
 
+    /// A socket that is connected to a datagram socket with that path.
+    private static func connected(_ path: String) -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8).prefix($0.count - 1)) }
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        if isConnected { return descriptor }
+        close(descriptor)
+        return -1
+    }
+
+    @Test func `Syslog is received across a change of the scrub rules, and a stop stores what came`() async throws {
+        var machine = try Machine()
+        machine.settings = IntakeSettings()
+        let path = machine.directory.file("syslog")
+        machine.settings.socket = path
+        let keeper = machine.keeper()
+        keeper.apply(Self.orders())
+        try await SamplerBench.until { access(path, W_OK) == 0 }
+        let sender = Self.connected(path)
+        try #require(sender >= 0)
+        defer { close(sender) }
+        func write(_ text: String) throws { try #require(send(sender, text, text.utf8.count, 0) == text.utf8.count) }
+        try write("<13>one hunter2")
+        try await SamplerBench.until { keeper.reports?.first?.stored == 1 }
+        keeper.apply(Self.orders(scrubbing: LogScrubbing(values: ["hunter2"])))
+        // The same socket goes on, so what is sent meanwhile is not lost.
+        try write("<13>two hunter2")
+        try await SamplerBench.until { try machine.stored().count == 2 }
+        // Nothing waits for these to be stored before the stop.
+        for number in 0..<50 { try write("<13>\(number)") }
+        await keeper.close()
+        let stored = try machine.stored()
+        #expect(stored.first == "one hunter2" && stored.count == 52)
+        #expect(stored[1].hasPrefix("two ") && stored.suffix(50) == (0..<50).map { "\($0)" }[...])
+        #expect(access(path, F_OK) != 0)
+    }
+
     @Test func `What was there before a wipe stays out after it, also with the setting all`() async throws {
         let machine = try Machine()
         try machine.write(["old"])
@@ -179,7 +223,7 @@ import WireModel
         let machine = try Machine()
         let data = try TemporaryDirectory()
         try machine.write(["1"])
-        let sampler = try bench.sampler(data.path) { $0.fileIntakes = ["web": machine.settings] }
+        let sampler = try bench.sampler(data.path) { $0.intakes = ["web": machine.settings] }
         try await sampler.start()
         try await SamplerBench.until { try await sampler.profile() != nil }
         func intake() async throws -> DataSamplerStatus.Intake? { try await sampler.status().intakes?.first }
@@ -205,12 +249,12 @@ import WireModel
     }
 
     @Test func `A source that cannot be is refused by the name of its key`() throws {
-        func refusal(_ name: String, _ change: (inout FileIntakeSettings) -> Void) -> String {
+        func refusal(_ name: String, _ change: (inout IntakeSettings) -> Void) -> String {
             var configuration = DataSamplerConfiguration(directory: "/var/lib/x", collectorURL: "https://c.example")
-            var settings = FileIntakeSettings()
+            var settings = IntakeSettings()
             settings.files = ["/var/log/a.log"]
             change(&settings)
-            configuration.fileIntakes[name] = settings
+            configuration.intakes[name] = settings
             do throws(DataSamplerError) {
                 try configuration.validate()
                 return "accepted"
@@ -227,7 +271,30 @@ import WireModel
         #expect(refusal("web") { $0.linesPerSecond = 0 }.contains("intake.web.linesPerSecond"))
         #expect(refusal("web") { ($0.files, $0.journal) = ([], true) } == "accepted")
         #expect(refusal("web") { $0.journal = true }.contains("intake.web has files"))
-        #expect(refusal("web") { $0.units = ["a.service"] }.contains("set journal to true"))
+        #expect(refusal("web") { $0.units = ["a.service"] }.contains("intake.web.units is not for a source of files"))
+        #expect(refusal("web") { ($0.files, $0.kernel) = ([], true) } == "accepted")
+        #expect(refusal("web") { $0.kernel = true }.contains("intake.web has files and kernel: make a source of each"))
+        #expect(refusal("web") { $0.files = [] }.contains("socket, udp or tcp"))
+        func syslog(_ change: @escaping (inout IntakeSettings) -> Void) -> String {
+            refusal("web") {
+                $0.files = []
+                change(&$0)
+            }
+        }
+        #expect(syslog { ($0.socket, $0.udp, $0.tcp) = ("/run/x/s", "127.0.0.1:5514", "[::1]:5514") } == "accepted")
+        #expect(syslog { $0.tcp = "localhost:5514" } == "accepted")
+        #expect(syslog { $0.socket = "s" }.contains("intake.web.socket is 's': it must be an absolute path"))
+        #expect(syslog { $0.socket = "/var/lib/x/s" }.contains("data directory"))
+        for text in ["5514", "127.0.0.1:0", "127.0.0.1", "host:5514", "::1:5514", "[127.0.0.1]:5514", "127.1:5514"] {
+            #expect(syslog { $0.udp = text }.contains("intake.web.udp is '\(text)'"))
+        }
+        #expect(syslog { $0.udp = "0.0.0.0:514" }.contains("allowRemote"))
+        #expect(syslog { ($0.udp, $0.allowRemote) = ("0.0.0.0:514", true) } == "accepted")
+        #expect(
+            syslog { ($0.udp, $0.start) = ("127.0.0.1:514", .all) }.contains(
+                "intake.web.start is not for a source of syslog"))
+        #expect(
+            refusal("web") { $0.allowRemote = true }.contains("intake.web.allowRemote is not for a source of files"))
         #expect(refusal("web") { ($0.files, $0.journal, $0.priority) = ([], true, 8) }.contains("intake.web.priority"))
     }
 }

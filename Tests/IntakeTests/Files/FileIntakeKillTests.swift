@@ -28,13 +28,16 @@ import Testing
     }
 
     /// Starts the victim, writes while it reads, and kills it when it has said so many times that it stored something.
-    private static func kill(after commits: Int, _ directory: String, writing: () throws -> Void) throws {
+    /// - Parameter victim: the suite that is run there.
+    static func kill(
+        after commits: Int, _ directory: String, victim: String = "FileIntakeKillVictim", writing: () throws -> Void
+    ) throws {
         let fifo = "\(directory)/report"
         try #require(mkfifo(fifo, 0o600) == 0)
         defer { unlink(fifo) }
         let arguments = [
             try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"), "--testing-library",
-            "swift-testing", "--filter", "FileIntakeKillVictim",
+            "swift-testing", "--filter", victim,
         ]
         var environment = ProcessInfo.processInfo.environment
         environment[directoryVariable] = directory
@@ -105,9 +108,13 @@ import Testing
 @Suite struct FileIntakeKillVictim {
     @Test(.enabled(if: ProcessInfo.processInfo.environment[FileIntakeKillTests.directoryVariable] != nil))
     func `The victim reads until it is killed`() throws {
+        try Self.run { FileIntakeKillTests.committer($0) }
+    }
+
+    /// Steps an intake, and says when it stored something.
+    static func run(_ committer: (String) -> IntakeCommitter) throws {
         let environment = ProcessInfo.processInfo.environment
-        let committer = FileIntakeKillTests.committer(
-            try #require(environment[FileIntakeKillTests.directoryVariable]))
+        let committer = committer(try #require(environment[FileIntakeKillTests.directoryVariable]))
         let report = open(try #require(environment[FileIntakeKillTests.reportVariable]), O_WRONLY | O_CLOEXEC)
         var stored: UInt64 = 0
         while true {

@@ -5,6 +5,8 @@ import WireModel
 /// The lines that a reader of a store sees of all intakes, without those that the intake adds about itself.
 struct StoredLines {
     private(set) var messages: [String] = []
+    /// The metadata of each message.
+    private(set) var metadata: [String] = []
     /// `message metadata` of lines about the intake.
     private(set) var reports: [String] = []
 
@@ -25,6 +27,7 @@ struct StoredLines {
                         reports.append("\(part(fields.message)) \(part(fields.metadata))")
                     } else {
                         messages.append(part(fields.message))
+                        metadata.append(part(fields.metadata))
                     }
                 }
             }

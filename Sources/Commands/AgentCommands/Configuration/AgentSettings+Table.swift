@@ -252,7 +252,7 @@ extension AgentSettings {
                 ]),
             "What the log store keeps", in: .file),
         Setting(
-            "intake", \.configuration.fileIntakes, .entries(.fileIntake),
+            "intake", \.configuration.intakes, .entries(.intake),
             """
             Log files of other programs and the systemd journal to take into the log store, by a name of your choice, \
             which the lines get as their application

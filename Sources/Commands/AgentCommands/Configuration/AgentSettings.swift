@@ -110,7 +110,7 @@ struct AgentSettings: ProgramSettings {
                 \.configuration.certificateAuthorityFile,
                 \.configuration.clientKeyFile, \.configuration.clientSigningRequestFile,
                 \.configuration.moduleIntervals, \.configuration.disabledModules, \.configuration.privacy,
-                \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.fileIntakes,
+                \.configuration.logRetention, \.configuration.logScrubbing, \.configuration.intakes,
                 \.configuration.metricSources,
                 \.configuration.expectedBinaryDigest,
                 \.gpsd,

@@ -108,7 +108,7 @@ public struct DataSamplerConfiguration: Sendable {
     /// removed here at run time ends at the next start.
     public var logScrubbing = LogScrubbing()
     /// Files whose lines are taken into the log store, by the application that they get there. Only a start reads it.
-    package var fileIntakes: [String: FileIntakeSettings] = [:]
+    package var intakes: [String: IntakeSettings] = [:]
     /// Metrics of other programs, by the custom module that they become. Only a start reads it.
     package var metricSources: [String: MetricSourceSettings] = [:]
     /// `true` samples, records and sends nothing, whatever the profile says. `false` leaves it to the profile (intune).
@@ -327,11 +327,11 @@ extension DataSamplerConfiguration {
         }
         try checkBudgets()
         try checkLogRetention()
-        guard fileIntakes.count <= FileIntakeSettings.maximumSources else {
+        guard intakes.count <= IntakeSettings.maximumSources else {
             throw Self.invalid(
-                "intake has \(fileIntakes.count) sources: at most \(FileIntakeSettings.maximumSources) are read")
+                "intake has \(intakes.count) sources: at most \(IntakeSettings.maximumSources) are read")
         }
-        for (name, source) in fileIntakes.sorted(by: { $0.key < $1.key }) {
+        for (name, source) in intakes.sorted(by: { $0.key < $1.key }) {
             try source.check(name, dataDirectory: directory)
         }
         guard metricSources.count <= MetricSourceSettings.maximumSources else {

@@ -5,8 +5,8 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes files and the journal into the log store, as the configuration names them. One thread reads all sources in
-/// turn.
+/// Takes files, the journal, the kernel's ring and syslog into the log store, as the configuration names them. One
+/// thread reads all sources in turn; syslog is received by threads of its own.
 ///
 /// Nothing is read before the first plan. While nothing may be logged - consent is denied, do-not-disturb is on,
 /// telemetry is off - lines are read and passed by, so that they do not come later. Safe from any thread.
@@ -34,8 +34,8 @@ final class IntakeKeeper: Sendable {
 
     private let state = Mutex(State())
     private let wake = WakeUp()
-    private let settings: [String: FileIntakeSettings]
-    private let store: @Sendable (String, FileIntakeSettings, Orders) -> LogStore.Configuration
+    private let settings: [String: IntakeSettings]
+    private let store: @Sendable (String, IntakeSettings, Orders) -> LogStore.Configuration
     private let restMilliseconds: Int64
     private let clock: IntakeClock
     private let logger: Logger
@@ -45,9 +45,9 @@ final class IntakeKeeper: Sendable {
     ///   - restMilliseconds: between two looks at sources that are read to their end.
     ///   - store: the store's configuration for a source.
     init(
-        _ settings: [String: FileIntakeSettings], restMilliseconds: Int64 = 1_000, clock: IntakeClock = .system,
+        _ settings: [String: IntakeSettings], restMilliseconds: Int64 = 1_000, clock: IntakeClock = .system,
         logger: Logger,
-        store: @escaping @Sendable (String, FileIntakeSettings, Orders) -> LogStore.Configuration
+        store: @escaping @Sendable (String, IntakeSettings, Orders) -> LogStore.Configuration
     ) {
         self.settings = settings
         self.restMilliseconds = restMilliseconds
@@ -79,7 +79,7 @@ final class IntakeKeeper: Sendable {
         try await body()
     }
 
-    /// Ends the work. What was not read yet waits in its files.
+    /// Ends the work. What was not read yet waits in its files; what was received by syslog is stored.
     func close() async { await letGo { $0.isEnding = true } }
 
     /// How each source fares; `nil` if there is none.
@@ -120,8 +120,14 @@ final class IntakeKeeper: Sendable {
             if sources.isEmpty || sources[0].scrubbing != orders.scrubbing {
                 // Scrub rules come first, so no line is written unscrubbed.
                 for source in sources { source.committer.close() }
+                // What is read stays open: a socket gives nothing twice.
+                let former = Dictionary(
+                    uniqueKeysWithValues: sources.map { ($0.committer.status.application, $0.source) })
                 sources = settings.sorted { $0.key < $1.key }.map { name, settings in
-                    makeSource(name, settings, orders, startsNow, watch)
+                    let store = store(name, settings, orders)
+                    return makeSource(
+                        settings, orders, store,
+                        former[name] ?? makeSource(settings, store, startsNow: startsNow, watch))
                 }
             }
             var pause = restMilliseconds
@@ -130,7 +136,7 @@ final class IntakeKeeper: Sendable {
             state.withLock { $0.reports = reports }
             if pause > 0 { _ = wake.wait(milliseconds: pause) }
         }
-        for source in sources { source.committer.close() }
+        for source in sources { source.committer.finish() }
         let waiting = state.withLock { state in
             state.isRunning = false
             defer { state.waiting = [] }
@@ -144,40 +150,48 @@ final class IntakeKeeper: Sendable {
     /// A source, and what the thread knows of it.
     private final class Source {
         let committer: IntakeCommitter
+        let source: any IntakeSource
         let scrubbing: LogScrubbing
         /// Milliseconds since boot before which it is not tried again.
         var notBefore = Int64.min
         var reportedFailure: String?
 
-        init(_ committer: IntakeCommitter, scrubbing: LogScrubbing) {
+        init(_ committer: IntakeCommitter, _ source: any IntakeSource, scrubbing: LogScrubbing) {
             self.committer = committer
+            self.source = source
             self.scrubbing = scrubbing
         }
     }
 
     private func makeSource(
-        _ name: String, _ settings: FileIntakeSettings, _ orders: Orders, _ startsNow: Bool,
-        _ watch: DirectoryWatch
+        _ settings: IntakeSettings, _ orders: Orders, _ store: LogStore.Configuration, _ source: any IntakeSource
     ) -> Source {
         let limit = settings.linesPerSecond.map { BurstLimit(linesPerSecond: $0, burst: settings.burst) }
-        let store = store(name, settings, orders)
-        let source: any IntakeSource
-        if settings.journal {
-            var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
-            // Shorter than a rest, so that no turn comes a moment too early.
-            configuration.lookMilliseconds = restMilliseconds / 2
-            source = JournalIntake(configuration, clock: clock, watch: watch)
-        } else {
+        return Source(
+            IntakeCommitter(store, source: source, limit: limit, clock: clock), source, scrubbing: orders.scrubbing)
+    }
+
+    private func makeSource(
+        _ settings: IntakeSettings, _ store: LogStore.Configuration, startsNow: Bool, _ watch: DirectoryWatch
+    ) -> any IntakeSource {
+        switch settings.kind {
+        case .files:
             var configuration = FileIntake.Configuration(settings, startsNow: startsNow)
             configuration.searchMilliseconds = restMilliseconds
             configuration.storeDirectory = store.directory
-            source = FileIntake(
+            return FileIntake(
                 configuration, clock: clock, watch: watch,
                 isInterrupted: { self.state.withLock { $0.isHeld || $0.isEnding } })
+        case .journal:
+            var configuration = JournalIntake.Configuration(settings, startsNow: startsNow)
+            // Shorter than a rest, so that no turn comes a moment too early.
+            configuration.lookMilliseconds = restMilliseconds / 2
+            return JournalIntake(configuration, clock: clock, watch: watch)
+        case .kernel:
+            return KernelIntake(KernelIntake.Configuration(settings, startsNow: startsNow), clock: clock)
+        case .syslog:
+            return SyslogIntake(SyslogIntake.Configuration(settings), clock: clock) { [wake] in wake.wake() }
         }
-        return Source(
-            IntakeCommitter(store, source: source, limit: limit, clock: clock),
-            scrubbing: orders.scrubbing)
     }
 
     /// - Returns: milliseconds until the source is to be read again.

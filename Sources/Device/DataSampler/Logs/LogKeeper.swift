@@ -34,7 +34,7 @@ final class LogKeeper: Sendable {
             do { store = try LogStore(settings) } catch { throw DataSamplerError(error) }
             isOwn = true
         }
-        intakes = IntakeKeeper(configuration.fileIntakes, logger: logger) { name, source, orders in
+        intakes = IntakeKeeper(configuration.intakes, logger: logger) { name, source, orders in
             LogStore.Configuration(configuration, intake: source, of: name, scrubbing: orders.scrubbing)
         }
         // A store that the program opened may have fewer rules; the first plan adds those of the configuration.
@@ -146,7 +146,7 @@ struct LogLevels: Equatable, Sendable {
 extension LogStore.Configuration {
     /// A source's part of that store.
     init(
-        _ configuration: DataSamplerConfiguration, intake: FileIntakeSettings, of name: String, scrubbing: LogScrubbing
+        _ configuration: DataSamplerConfiguration, intake: IntakeSettings, of name: String, scrubbing: LogScrubbing
     ) {
         self.init(configuration, applicationName: name, applicationVersion: "")
         applicationIdentifier = name

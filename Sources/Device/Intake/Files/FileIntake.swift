@@ -24,22 +24,15 @@ import WireModel
 /// All files are read by one thread, in turn, at most 256 KiB each; ``DirectoryWatch`` says which ones changed. A
 /// descriptor is kept for the files that were read last, so that one which is removed is read to its end.
 package final class FileIntake: IntakeSource {
-    /// Where reading begins when the source is started for the first time.
-    package enum Start: Equatable, Sendable {
-        case all
-        /// At the present ends of files. Files that come later are read whole.
-        case now
-        /// Files changed since then, whole. Microseconds since 1970.
-        case since(Int64)
-    }
-
     package struct Configuration: Sendable {
         /// Patterns of glob(7), absolute.
         package var patterns: [String]
         /// The directory of the log store. Its files are never read, because each line that is taken in makes them
         /// longer.
         package var storeDirectory: String?
-        package var start = Start.all
+        /// `now` is at the present ends of files, and `since` reads the files that changed since then whole. Files that
+        /// come later are read whole.
+        package var start = IntakeStart.all
         /// The level of all lines.
         package var level = LogLevel.information
         /// Bytes of an event. Of a longer one the first are kept, and the rest counts. Default 32,768; 64 to 60,000.

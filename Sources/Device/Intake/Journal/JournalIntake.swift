@@ -13,16 +13,6 @@ import LogStore
 ///
 /// journald says through inotify(7) that it wrote, so a journal in which nothing is written costs one run a minute.
 package final class JournalIntake: IntakeSource {
-    /// Where reading begins when the source is started for the first time.
-    package enum Start: Equatable, Sendable {
-        /// All boots.
-        case all
-        /// Behind the newest entry.
-        case now
-        /// Entries since then. Microseconds since 1970.
-        case since(Int64)
-    }
-
     /// The entries that are taken. Each condition must hold.
     package struct Filter: Equatable, Sendable {
         /// Units with their suffix, such as `nginx.service`; empty: all.
@@ -39,7 +29,8 @@ package final class JournalIntake: IntakeSource {
     }
 
     package struct Configuration: Sendable {
-        package var start = Start.now
+        /// `all` is all boots, `now` is behind the newest entry.
+        package var start = IntakeStart.now
         package var filter = Filter()
         /// Further fields that become metadata under their own names, such as `_BOOT_ID`.
         package var fields: [String] = []

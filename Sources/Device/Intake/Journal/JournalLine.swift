@@ -58,17 +58,7 @@ struct JournalLine: Sendable {
         metadata["pid"] = Self.text(of: entry["_PID"])
         for name in fields { metadata[name] = Self.text(of: entry[name]) }
         if entry.leftOutFields > 0 { metadata["fieldsLeftOut"] = "\(entry.leftOutFields)" }
-        return LogEntry(Self.level(priority), Self.text(of: entry["MESSAGE"]) ?? "", metadata: metadata)
-    }
-
-    /// Priorities of syslog: 0 to 3 are emergency to error, 5 is notice, 7 is debug.
-    private static func level(_ priority: Int) -> LogLevel {
-        switch priority {
-        case ...3: .error
-        case 4: .warning
-        case 5, 6: .information
-        default: .verbose
-        }
+        return LogEntry(SyslogPriority.level(priority), Self.text(of: entry["MESSAGE"]) ?? "", metadata: metadata)
     }
 
     /// Bytes that are no UTF-8 become U+FFFD; a cut value ends in a mark with the bytes that are not there.

@@ -8,12 +8,12 @@ import WireModel
 @testable import AgentCommands
 
 /// The setting `intake`.
-@Suite struct FileIntakeSettingTests {
-    private static func sources(_ text: String) throws -> [String: FileIntakeSettings] {
+@Suite struct IntakeSettingTests {
+    private static func sources(_ text: String) throws -> [String: IntakeSettings] {
         let given = try ConfigurationFile.parse(Data(text.utf8), path: "agent.json5")
         let layers = SettingLayers<AgentSettings>(
             flags: ["data": "/data", "collector": "http://localhost"], environment: [:], file: given)
-        return try AgentSettings(layers, needsCollector: true).configuration.fileIntakes
+        return try AgentSettings(layers, needsCollector: true).configuration.intakes
     }
 
     @Test func `No file is taken in where none is named`() throws { #expect(try Self.sources("{}").isEmpty) }
@@ -28,10 +28,10 @@ import WireModel
               all: {files: ['/a'], start: 'all'},
             }}
             """)
-        var nginx = FileIntakeSettings()
+        var nginx = IntakeSettings()
         nginx.files = ["/var/log/nginx/*.log"]
         #expect(sources["nginx"] == nginx && nginx.start == .now)
-        var shop = FileIntakeSettings()
+        var shop = IntakeSettings()
         shop.files = ["/a/*.log", "/b,c.log"]
         shop.start = .since(1_795_910_400_000_000)
         shop.level = .warning
@@ -49,7 +49,7 @@ import WireModel
               web: {journal: true, units: ['nginx.service'], identifiers: 'nginx', priority: 4, namespace: 'web'},
             }}
             """)
-        var system = FileIntakeSettings()
+        var system = IntakeSettings()
         system.journal = true
         #expect(sources["system"] == system)
         var web = system
@@ -60,10 +60,31 @@ import WireModel
         #expect(sources["web"] == web)
     }
 
+    @Test func `The kernel's ring is switched on by one word, and syslog by its addresses`() throws {
+        let sources = try Self.sources(
+            """
+            {intake: {
+              kernel: {kernel: true, priority: 4, start: 'all'},
+              syslog: {socket: '/run/ws1agent/syslog', udp: '127.0.0.1:5514', tcp: '0.0.0.0:5514', allowRemote: true},
+            }}
+            """)
+        var kernel = IntakeSettings()
+        (kernel.kernel, kernel.priority, kernel.start) = (true, 4, .all)
+        #expect(sources["kernel"] == kernel)
+        var syslog = IntakeSettings()
+        (syslog.socket, syslog.udp, syslog.tcp) = ("/run/ws1agent/syslog", "127.0.0.1:5514", "0.0.0.0:5514")
+        syslog.allowRemote = true
+        #expect(sources["syslog"] == syslog)
+    }
+
     @Test(arguments: [
-        ("{web: {journal: true, files: ['/a']}}", "two sources"),
-        ("{web: {files: ['/a'], priority: 3}}", "set journal to true"),
+        ("{web: {journal: true, files: ['/a']}}", "files and journal: make a source of each"),
+        ("{web: {files: ['/a'], priority: 3}}", "intake.web.priority is not for a source of files, but of journal"),
+        ("{web: {journal: true, level: 'error'}}", "intake.web.level is not for a source of journal, but of files"),
         ("{web: {}}", "intake.web.files is missing"),
+        ("{web: {kernel: true, units: ['a.service']}}", "intake.web.units is not for a source of kernel"),
+        ("{web: {udp: '0.0.0.0:514'}}", "allowRemote"),
+        ("{web: {tcp: 'host:514'}}", "an address and a port"),
         ("{web: {files: ['a.log']}}", "it must be an absolute path"),
         ("{web: {files: ['/data/logs/x']}}", "data directory"),
         ("{web: {files: ['/a'], start: 'soon'}}", "now, all, or a date"),

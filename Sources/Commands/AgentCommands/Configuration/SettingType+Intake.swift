@@ -4,20 +4,31 @@ import Intake
 import TelemetryBasics
 import WireModel
 
-extension SettingType where Value == FileIntakeSettings {
+extension SettingType where Value == IntakeSettings {
     /// A source of the setting `intake`.
-    static let fileIntake = object(
-        FileIntakeSettings(),
+    static let intake = object(
+        IntakeSettings(),
         [
             Setting(
                 "files", \.files, .texts("paths"), "Absolute paths, with the wildcards of glob(7)",
                 example: "/var/log/nginx/*.log"),
             Setting("journal", \.journal, .flag, "Takes in the systemd journal in place of files"),
+            Setting("kernel", \.kernel, .flag, "Takes in the kernel's ring, /dev/kmsg, in place of files"),
+            Setting(
+                "socket", \.socket, .text, "Path of a datagram socket at which syslog is received, in place of files",
+                fallback: "none", example: "/run/ws1agent/syslog"),
+            Setting(
+                "udp", \.udp, .text, "Address and port at which syslog is received by UDP", fallback: "none",
+                example: "127.0.0.1:5514"),
+            Setting(
+                "tcp", \.tcp, .text, "Address and port at which syslog is received by TCP", fallback: "none",
+                example: "127.0.0.1:5514"),
+            Setting("allowRemote", \.allowRemote, .flag, "Other machines may reach udp and tcp"),
             Setting("units", \.units, .texts("names"), "Units of the journal, with their suffix; none: all"),
             Setting("identifiers", \.identifiers, .texts("names"), "Identifiers of the journal's entries; none: all"),
             Setting(
                 "priority", \.priority, .integer(0...7),
-                "The highest number of a journal entry's priority: 0 (emergency) to 7 (debug)"),
+                "The highest number of a priority, of journal, kernel and syslog: 0 (emergency) to 7 (debug)"),
             Setting("namespace", \.namespace, .text, "A namespace of the journal", fallback: "the default one"),
             Setting(
                 "start", \.start, .start,
@@ -25,7 +36,7 @@ extension SettingType where Value == FileIntakeSettings {
                 Where the first start begins: now (at the ends), all, or a date (files changed and entries written \
                 since)
                 """),
-            Setting("level", \.level, .logLevel, "Level of the lines"),
+            Setting("level", \.level, .logLevel, "Level of the lines of files"),
             Setting(
                 "eventStart", \.eventStart, .text,
                 """
@@ -46,7 +57,7 @@ extension SettingType where Value == FileIntakeSettings {
         ])
 }
 
-extension SettingType where Value == FileIntake.Start {
+extension SettingType where Value == IntakeStart {
     private static var forms: String { "now, all, or a date such as 2026-11-29 or 2026-11-29T08:00:00Z" }
 
     fileprivate static let start = SettingType(

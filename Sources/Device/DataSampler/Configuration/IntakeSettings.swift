@@ -1,0 +1,236 @@
+import Intake
+import LogStore
+import TelemetryBasics
+import WireModel
+
+/// Something whose lines are taken into the log store, as an application of their own. A source is of one kind.
+package struct IntakeSettings: Equatable, Sendable {
+    /// Patterns of glob(7), each an absolute path.
+    package var files: [String] = []
+    /// The systemd journal in place of files.
+    package var journal = false
+    /// The kernel's ring in place of files.
+    package var kernel = false
+    /// A datagram socket of syslog with this path, in place of files.
+    package var socket: String?
+    /// Addresses with a port, such as `127.0.0.1:5514`, at which syslog is received, in place of files.
+    package var udp: String?
+    package var tcp: String?
+    /// `udp` and `tcp` may be reached by other machines.
+    package var allowRemote = false
+    /// Units of the journal with their suffix; empty: all.
+    package var units: [String] = []
+    /// Identifiers of the journal (`SYSLOG_IDENTIFIER`); empty: all.
+    package var identifiers: [String] = []
+    /// The highest number of a priority, of journal, kernel and syslog: 0 (emergency) to 7 (debug).
+    package var priority = 7
+    /// A namespace of the journal; `nil`: the default one.
+    package var namespace: String?
+    /// Where reading begins at the first start of the source. What was there before stays out unless asked for.
+    package var start = IntakeStart.now
+    /// The level of all lines.
+    package var level = LogLevel.information
+    /// The lines with which an event of several lines begins, in the syntax of scrub patterns; a match must begin with
+    /// the line. `nil`: each line is an event.
+    package var eventStart: String?
+    /// Bytes on disk of the source's segments, 1,000,000 or more.
+    package var bytes = 20_000_000
+    /// Days for which a segment is kept after its last line, 1 to 3,650.
+    package var days = 14.0
+    /// Lines that are stored in a second, 1 or more. What comes faster is left out and counted. `nil`: all.
+    package var linesPerSecond: Int?
+    /// Lines that may come at once after a quiet time, 1 or more; counts only with `linesPerSecond`.
+    package var burst = 10_000
+
+    package init() {}
+
+    /// The most sources.
+    package static let maximumSources = 64
+    private static let maximumNameBytes = 100
+
+    // MARK: - Kinds
+
+    /// What a source reads.
+    enum Kind: String, CaseIterable {
+        case files
+        case journal
+        case kernel
+        case syslog
+
+        /// Whether the settings name something of that kind to read.
+        func isNamed(_ settings: IntakeSettings) -> Bool {
+            switch self {
+            case .files: !settings.files.isEmpty
+            case .journal: settings.journal
+            case .kernel: settings.kernel
+            case .syslog: settings.socket != nil || settings.udp != nil || settings.tcp != nil
+            }
+        }
+
+        /// What a source may have in place of `files`.
+        static var others: String { "set journal or kernel to true, or give socket, udp or tcp for syslog" }
+    }
+
+    /// Of several the first. Checked settings have one.
+    var kind: Kind { Kind.allCases.first { $0.isNamed(self) } ?? .files }
+
+    /// A key that not every kind has.
+    private struct Key {
+        let name: String
+        let kinds: [Kind]
+        /// Whether it has another value in the one than in the other.
+        let differs: (IntakeSettings, IntakeSettings) -> Bool
+
+        init(_ name: String, _ value: KeyPath<IntakeSettings, some Equatable>, _ kinds: [Kind]) {
+            self.name = name
+            self.kinds = kinds
+            differs = { $0[keyPath: value] != $1[keyPath: value] }
+        }
+    }
+
+    private static var keys: [Key] {
+        [
+            Key("level", \.level, [.files]),
+            Key("eventStart", \.eventStart, [.files]),
+            Key("units", \.units, [.journal]),
+            Key("identifiers", \.identifiers, [.journal]),
+            Key("namespace", \.namespace, [.journal]),
+            Key("priority", \.priority, [.journal, .kernel, .syslog]),
+            Key("start", \.start, [.files, .journal, .kernel]),
+            Key("allowRemote", \.allowRemote, [.syslog]),
+        ]
+    }
+
+    // MARK: - Check
+
+    /// - Parameters:
+    ///   - name: the source's application.
+    ///   - directory: the data directory. Files in it are refused, because each line that is taken in makes a longer
+    ///     file there.
+    func check(_ name: String, dataDirectory directory: String) throws(DataSamplerError) {
+        func refuse(_ message: String) -> DataSamplerError {
+            DataSamplerError(.invalidConfiguration, "intake.\(name)\(message)")
+        }
+        let isName = name.utf8.allSatisfy { byte in
+            switch UInt8(byte) {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard isName, (1...Self.maximumNameBytes).contains(name.utf8.count) else {
+            throw refuse(
+                ": the name must have 1 to \(Self.maximumNameBytes) letters, digits, dots, underscores and hyphens")
+        }
+        let kind: Kind
+        switch Kind.allCases.filter({ $0.isNamed(self) }) {
+        case let kinds where kinds.count == 1: kind = kinds[0]
+        case []: throw refuse(".files is missing: name the files to take in, or \(Kind.others)")
+        case let kinds: throw refuse(" has \(kinds.map(\.rawValue).joined(separator: " and ")): make a source of each")
+        }
+        let usual = IntakeSettings()
+        for key in Self.keys where !key.kinds.contains(kind) && key.differs(self, usual) {
+            throw refuse(
+                ".\(key.name) is not for a source of \(kind.rawValue), but of "
+                    + "\(key.kinds.map(\.rawValue).joined(separator: ", ")): remove it, or make another source")
+        }
+        guard (0...7).contains(priority) else { throw refuse(".priority is \(priority): it must be 0 to 7") }
+        try checkListeners(refuse, dataDirectory: directory)
+        for file in files {
+            guard file.hasPrefix("/") else { throw refuse(".files has '\(file)': it must be an absolute path") }
+            guard !file.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
+                throw refuse(
+                    ".files has '\(file)', which is in the data directory: the agent's own files cannot be named")
+            }
+        }
+        if let eventStart {
+            do { _ = try LinePattern(eventStart) } catch { throw refuse(".eventStart: \(error.message)") }
+        }
+        guard bytes >= LogRetention.leastBytes else {
+            throw refuse(".bytes is \(bytes): it must be \(LogRetention.leastBytes) or more")
+        }
+        guard LogRetention.daysAllowed.contains(days) else { throw refuse(".days is \(days): it must be 1 to 3650") }
+        for (key, value) in [("linesPerSecond", linesPerSecond ?? 1), ("burst", burst)] where value < 1 {
+            throw refuse(".\(key) is \(value): it must be 1 or more")
+        }
+    }
+}
+
+extension IntakeSettings {
+    private func checkListeners(
+        _ refuse: (String) -> DataSamplerError, dataDirectory directory: String
+    ) throws(DataSamplerError) {
+        if let socket {
+            guard socket.hasPrefix("/"), socket.utf8.count <= SyslogAddress.pathBytes else {
+                throw refuse(
+                    ".socket is '\(socket)': it must be an absolute path of at most \(SyslogAddress.pathBytes) bytes")
+            }
+            guard !socket.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
+                throw refuse(".socket is '\(socket)': the data directory is the agent's own; name a path elsewhere")
+            }
+        }
+        for (key, text) in [("udp", udp), ("tcp", tcp)] {
+            guard let text else { continue }
+            guard let address = SyslogAddress.parse(text) else {
+                throw refuse(
+                    ".\(key) is '\(text)': it must be an address and a port, such as 127.0.0.1:5514 or [::1]:5514")
+            }
+            guard allowRemote || LoopbackHost.contains(address.host) else {
+                throw refuse(
+                    ".\(key) is '\(text)', which other machines can reach, and anybody there could fill the store: "
+                        + "use 127.0.0.1, or set allowRemote to true")
+            }
+        }
+    }
+}
+
+extension FileIntake.Configuration {
+    /// - Parameter startsNow: begins at the present ends of the files, whatever the settings say.
+    init(_ settings: IntakeSettings, startsNow: Bool) {
+        self.init(patterns: settings.files)
+        start = startsNow ? .now : settings.start
+        level = settings.level
+        // The pattern was checked with the configuration.
+        if let pattern = settings.eventStart.flatMap({ try? LinePattern($0) }) {
+            isEventStart = { pattern.begins($0) }
+        }
+    }
+}
+
+extension JournalIntake.Configuration {
+    /// - Parameter startsNow: begins behind the newest entry, whatever the settings say.
+    init(_ settings: IntakeSettings, startsNow: Bool) {
+        self.init()
+        start = startsNow ? .now : settings.start
+        filter.units = Set(settings.units)
+        filter.identifiers = Set(settings.identifiers)
+        filter.priority = settings.priority
+        filter.excludedUnit = OwnUnit.name
+        namespace = settings.namespace
+    }
+}
+
+extension KernelIntake.Configuration {
+    /// - Parameter startsNow: begins behind the newest record, whatever the settings say.
+    init(_ settings: IntakeSettings, startsNow: Bool) {
+        self.init()
+        start = startsNow ? .now : settings.start
+        priority = settings.priority
+    }
+}
+
+extension SyslogIntake.Configuration {
+    init(_ settings: IntakeSettings) {
+        var addresses: [SyslogAddress] = []
+        if let path = settings.socket { addresses.append(.local(path)) }
+        if let udp = settings.udp.flatMap({ SyslogAddress.parse($0) }) {
+            addresses.append(.udp(host: udp.host, port: udp.port))
+        }
+        if let tcp = settings.tcp.flatMap({ SyslogAddress.parse($0) }) {
+            addresses.append(.tcp(host: tcp.host, port: tcp.port))
+        }
+        self.init(addresses)
+        priority = settings.priority
+    }
+}
