@@ -1,7 +1,7 @@
 import ClusterRegistry
 
 /// The work that a move has done, or would do.
-package struct MoveReport: Equatable, Sendable {
+package struct MoveReport: Encodable, Equatable, Sendable {
     package var registryRows = 0
     /// Record files, and their bytes on disk.
     package var files = 0

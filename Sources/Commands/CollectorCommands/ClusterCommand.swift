@@ -36,6 +36,9 @@ struct ClusterCommand: AsyncParsableCommand {
         @Flag(help: "Only print what would be done.")
         var dryRun = false
 
+        @Flag(help: "Print JSON.")
+        var json = false
+
         func run() async throws {
             try await options.withCluster { cluster in
                 var steps = try await ClusterSetup(
@@ -45,12 +48,8 @@ struct ClusterCommand: AsyncParsableCommand {
                 .run(isDryRun: dryRun)
                 steps += try await cluster.postgresRegistry.prepare(isDryRun: dryRun, logger: .ofCommand)
                 try await cluster.checkBucket()
-                for step in steps { try Output.line(step) }
-                if steps.isEmpty {
-                    try Output.line("All tables are up to date.")
-                } else if dryRun {
-                    try Output.line("Nothing was done.")
-                }
+                let remark = steps.isEmpty ? ["All tables are up to date."] : dryRun ? ["Nothing was done."] : []
+                try Output.outcome((steps + remark).joined(separator: "\n"), ["steps": steps], asJSON: json)
             }
         }
     }
@@ -74,6 +73,9 @@ struct ClusterCommand: AsyncParsableCommand {
         @Flag(help: "PostgreSQL was restored from a backup: recover also if it looks like the server that it was.")
         var restored = false
 
+        @Flag(help: "Print JSON.")
+        var json = false
+
         func run() async throws {
             try await options.withCluster { cluster in
                 let registry = cluster.postgresRegistry
@@ -85,15 +87,16 @@ struct ClusterCommand: AsyncParsableCommand {
                     try registry.beginIncarnation(in: session, at: SystemStoreClock().now())
                 }
                 let report = try await recovery.run()
-                guard report.generation > 0 else { return try Output.line("There is nothing to recover.") }
-                try Output.line(
-                    """
+                let words =
+                    report.generation == 0
+                    ? "There is nothing to recover."
+                    : """
                     generation \(report.generation): \(report.movedChains) of \(CountText.of(report.chains, "chain")) \
                     moved over \(CountText.of(report.slices, "slice")) with \(CountText.of(report.records, "record")) \
                     that PostgreSQL had lost.
+                    The cluster is open. Collectors that ran have ended and must be started again.
                     """
-                )
-                try Output.line("The cluster is open. Collectors that ran have ended and must be started again.")
+                try Output.outcome(words, report, asJSON: json)
             }
         }
     }

@@ -40,6 +40,9 @@ struct MoveCommand: AsyncParsableCommand {
     @Flag(help: "Only print what would be moved; works while a collector runs.")
     var dryRun = false
 
+    @Flag(help: "Print what was moved as JSON; the steps then go to standard error.")
+    var json = false
+
     func run() async throws {
         if dryRun { return try await plan() }
         try await options.withCluster { cluster in
@@ -52,17 +55,18 @@ struct MoveCommand: AsyncParsableCommand {
                     to: cluster.settings.clusterRecords,
                     registry: cluster.postgresRegistry,
                     chunks: try cluster.chunks(), name: cluster.settings.cluster.name, logger: .ofCommand)
-                result = .success(try await move.run(Self.report))
+                result = .success(try await move.run(report))
             } catch { result = .failure(error) }
             await source.close()
-            _ = try result.get()
+            let moved = try result.get()
+            if json { try Output.json(moved) }
         }
     }
 
-    private static func report(_ news: MoveNews) {
+    private func report(_ news: MoveNews) {
         switch news {
-        case .step(let text): try? Output.line(text)
-        case .progress(let text): StandardError.line(text)
+        case .step(let text) where !json: try? Output.line(text)
+        case .step(let text), .progress(let text): StandardError.line(text)
         }
     }
 
@@ -72,6 +76,7 @@ struct MoveCommand: AsyncParsableCommand {
         do { result = .success(try await ClusterMove.plan(of: source)) } catch { result = .failure(error) }
         await source.close()
         let plan = try result.get()
+        if json { return try Output.json(plan) }
         try Output.line(
             """
             \(CountText.of(plan.files, "record file")) with \(CountText.of(plan.fileBytes, "byte")): \

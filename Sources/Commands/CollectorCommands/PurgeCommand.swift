@@ -49,6 +49,9 @@ struct PurgeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only logs of this application.", valueName: "id"))
     var application: String?
 
+    @Flag(help: "Print what was removed as JSON; what would be removed goes to standard error.")
+    var json = false
+
     @OptionGroup var confirmation: ConfirmationOptions
 
     func run() async throws {
@@ -56,9 +59,23 @@ struct PurgeCommand: AsyncParsableCommand {
         let settings = try options.dataSettings()
         try await settings.withData { data in
             try MetadataSnapshot(data.registry).require(organization: organization)
-            if records { try await purgeRecords(data, days: days) }
-            if logs { try await purgeLogs(data, days: days, quotas: settings.logQuotas) }
+            var removed = Removed()
+            if records { removed.files = try await purgeRecords(data, days: days) }
+            if logs { removed.chunks = try await purgeLogs(data, days: days, quotas: settings.logQuotas) }
+            if json { try Output.json(removed) }
         }
+    }
+
+    private struct Removed: Encodable {
+        /// Files of records.
+        var files = 0
+        /// Chunks of logs.
+        var chunks = 0
+    }
+
+    /// A line for people.
+    private func show(_ text: String) throws(CommandError) {
+        if json { StandardError.line(text) } else { try Output.line(text) }
     }
 
     private func checkedDays() throws(CommandError) -> Int {
@@ -95,15 +112,17 @@ struct PurgeCommand: AsyncParsableCommand {
         return SharedRanges.days.contains(days) ? days : nil
     }
 
-    private func purgeRecords(_ data: any CollectorData, days: Int) async throws {
+    /// - Returns: the removed files.
+    private func purgeRecords(_ data: any CollectorData, days: Int) async throws -> Int {
         let purge = try RecordPurge(data.registry, clock: SystemStoreClock())
         let plan = try await purge.plan(
             of: try await data.records(), olderThanDays: days, streams: try named.streams())
         guard !plan.files.isEmpty else {
-            return try Output.line("No whole day of records is older than \(CountText.of(days, "day")).")
+            try show("No whole day of records is older than \(CountText.of(days, "day")).")
+            return 0
         }
         for stream in plan.streams {
-            try Output.line(
+            try show(
                 """
                 \(stream.stream): \(CountText.of(stream.files, "day")), \(stream.oldest) to \(stream.newest), \
                 \(CountText.of(stream.bytes, "byte"))
@@ -112,16 +131,19 @@ struct PurgeCommand: AsyncParsableCommand {
         }
         try confirmation.confirm("These records of all organizations will be removed for good")
         let count = try await data.removing { try await purge.remove(plan, by: .commandLine, in: $0) }
-        if let count { return try Output.line("\(CountText.of(count, "file")) removed.") }
-        try await wait(for: try purge.ask(plan, by: .commandLine), of: purge)
+        let removed: Int
+        if let count { removed = count } else {
+            removed = try await wait(for: try purge.ask(plan, by: .commandLine), of: purge)
+        }
+        try show("\(CountText.of(removed, "file")) removed.")
+        return removed
     }
 
-    private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws {
-        try Output.line("Asked the collector, which looks for requests every ten seconds.")
+    /// - Returns: the removed files.
+    private func wait(for ticket: PurgeTicket, of purge: RecordPurge) async throws -> Int {
+        try show("Asked the collector, which looks for requests every ten seconds.")
         for _ in 0..<Self.waitSeconds {
-            if let count = try purge.answer(to: ticket) {
-                return try Output.line("\(CountText.of(count, "file")) removed.")
-            }
+            if let count = try purge.answer(to: ticket) { return count }
             try await Task.sleep(for: .seconds(1))
         }
         try purge.withdraw(ticket)
@@ -131,7 +153,8 @@ struct PurgeCommand: AsyncParsableCommand {
                 + "had begun, it goes on. The audit trail tells how it ended.")
     }
 
-    private func purgeLogs(_ data: any CollectorData, days: Int, quotas: LogQuotas) async throws {
+    /// - Returns: the deleted chunks.
+    private func purgeLogs(_ data: any CollectorData, days: Int, quotas: LogQuotas) async throws -> Int {
         try await data.withMetadata { metadata in
             try await purgeLogs(
                 try LogPurge(metadata, quotas: quotas, chunks: try data.chunks(), clock: SystemStoreClock()), days: days
@@ -139,11 +162,14 @@ struct PurgeCommand: AsyncParsableCommand {
         }
     }
 
-    private func purgeLogs(_ purge: LogPurge, days: Int) async throws {
+    private func purgeLogs(_ purge: LogPurge, days: Int) async throws -> Int {
         let query = purge.query(olderThanDays: days, organization: organization, application: application)
         let found = try await purge.deletion(query)
-        guard found.chunks > 0 else { return try Output.line("No logs are older than \(CountText.of(days, "day")).") }
-        try Output.line(
+        guard found.chunks > 0 else {
+            try show("No logs are older than \(CountText.of(days, "day")).")
+            return 0
+        }
+        try show(
             """
             logs: \(CountText.of(found.chunks, "chunk")) of \(CountText.of(found.devices, "device")), \
             \(CountText.of(found.lines, "line")), \(CountText.of(found.rawBytes, "byte")) of text
@@ -153,6 +179,7 @@ struct PurgeCommand: AsyncParsableCommand {
         guard let deleted = try await purge.delete(query, confirmation: found.confirmation) else {
             throw CommandError(.tryAgain, "The logs of that age have changed meanwhile. Run the command again.")
         }
-        try Output.line("\(CountText.of(deleted.chunks, "chunk")) deleted.")
+        try show("\(CountText.of(deleted.chunks, "chunk")) deleted.")
+        return deleted.chunks
     }
 }

@@ -64,15 +64,18 @@ struct RetentionCommand: AsyncParsableCommand {
 
         @OptionGroup var data: DataOptions
 
+        @Flag(help: "Print JSON.")
+        var json = false
+
         func run() async throws {
             let waited = try await data.withData { data in
                 try RetentionService(data.registry).release(by: .commandLine, at: SystemStoreClock().now())
             }
-            guard let waited else {
-                return try Output.line("Retention does not wait.")
-            }
-            try Output.line(
-                "It waited for this: \(waited) Old records go within the hour, or when the collector is started.")
+            let words =
+                waited.map {
+                    "It waited for this: \($0) Old records go within the hour, or when the collector is started."
+                } ?? "Retention does not wait."
+            try Output.outcome(words, ["waitedFor": waited], asJSON: json)
         }
     }
 }

@@ -22,9 +22,19 @@ struct ValidateCommand: AsyncParsableCommand {
               ws1collector validate --config /etc/ws1collector.yaml
             """)
 
+    @Flag(help: "Print JSON, also if a setting is wrong; the exit code says which.")
+    var json = false
+
     @OptionGroup var options: ServerOptions
 
     func run() async throws {
+        do { try await check() } catch let error as CommandError {
+            if json { try Output.json(ValidationOutcome(error)) }
+            throw error
+        }
+    }
+
+    private func check() async throws {
         let settings = try options.settings()
         let (certificates, tls) = try settings.secrets(logger: Logger.ofCommand)
         try DataDirectory(path: settings.data).requireUsable()
@@ -37,26 +47,27 @@ struct ValidateCommand: AsyncParsableCommand {
         }
         try settings.broker.checkFiles()
         let isListening = try await settings.listen.isInUse()
-        let authority = certificates.authority
-        let names = Settings.declarations.map(\.name)
-        let width = (names.map(\.count).max() ?? 0) + 2
-        for name in names {
-            try Output.line(name.padding(toLength: width, withPad: " ", startingAt: 0) + (settings.shown(name) ?? "-"))
-        }
-        if let authority {
-            try Output.line("The authority of devices' certificates expires at \(Timestamp.text(authority.expires)).")
+        var remarks: [String] = []
+        if let authority = certificates.authority {
+            remarks.append("The authority of devices' certificates expires at \(Timestamp.text(authority.expires)).")
         }
         if let pin = tls?.pin {
-            try Output.line("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
+            remarks.append("The pin of the server's key, for certificatePins: \(pin.base64EncodedString())")
         }
-        for warning in options.warnings { StandardError.line("ws1collector: \(warning)") }
-        for exposure in DirectoryExposure.of(directory: settings.data) {
-            StandardError.line("ws1collector: warning: \(exposure.message(settings.data))")
-        }
+        if isListening { remarks.append("A program already listens on \(settings.listen).") }
+        var warnings = options.warnings
+        warnings += DirectoryExposure.of(directory: settings.data).map { "warning: \($0.message(settings.data))" }
         do throws(Assets.Fault) { _ = try Assets(directory: ConsoleAssets(settings.assets).directory) } catch {
-            StandardError.line("ws1collector: warning: there is no web console: \(error)")
+            warnings.append("warning: there is no web console: \(error)")
         }
-        if isListening { try Output.line("A program already listens on \(settings.listen).") }
-        try Output.line("The configuration is valid.")
+        for warning in warnings { StandardError.line("ws1collector: \(warning)") }
+        let shown = Settings.declarations.map { ($0.name, settings.shown($0.name)) }
+        let width = (shown.map(\.0.count).max() ?? 0) + 2
+        let lines = shown.map { $0.padding(toLength: width, withPad: " ", startingAt: 0) + ($1 ?? "-") }
+        try Output.outcome(
+            (lines + remarks + ["The configuration is valid."]).joined(separator: "\n"),
+            ValidationOutcome(
+                remarks: warnings + remarks, settings: Dictionary(uniqueKeysWithValues: shown).compactMapValues { $0 }),
+            asJSON: json)
     }
 }

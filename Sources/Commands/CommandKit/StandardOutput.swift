@@ -56,6 +56,13 @@ package enum Output {
         try json(try JSONText.of(value))
     }
 
+    /// The outcome of a command: a line for people, or its fields for a script.
+    package static func outcome(
+        _ text: @autoclosure () -> String, _ fields: some Encodable, asJSON: Bool
+    ) throws(CommandError) {
+        if asJSON { try json(fields) } else { try line(text()) }
+    }
+
     /// - Parameter text: the bytes of an encoder.
     package static func json(_ text: Data) throws(CommandError) {
         try write(text.escapingHiddenCharactersInJSON + Data("\n".utf8))

@@ -10,7 +10,7 @@ import WireModel
 /// It begins a new generation, follows each chain over the slices that ClickHouse has, moves its mark, and records the
 /// new server. Each step may be repeated: a recovery that dies is followed by another one under a greater generation.
 package struct ClusterRecovery: Sendable {
-    package struct Report: Equatable, Sendable {
+    package struct Report: Encodable, Equatable, Sendable {
         /// 0: there was nothing to recover.
         package var generation: UInt64 = 0
         package var chains = 0

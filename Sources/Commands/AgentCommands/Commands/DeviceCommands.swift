@@ -12,13 +12,13 @@ struct UnlockCommand: AsyncParsableCommand {
             `ws1agent status`). Elsewhere call this from a hook of the lock screen or when a session starts.
             """)
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
         request.unlock = WireControlUnlock()
-        let answer = try await DeviceAccess(options).ask(request)
-        try Output.line("beacon \(answer.number)")
+        let answer = try await DeviceAccess(options.directory).ask(request)
+        try Output.outcome("beacon \(answer.number)", ["number": answer.number], asJSON: options.json)
     }
 }
 
@@ -42,7 +42,7 @@ struct UserCommand: AsyncParsableCommand {
     @Flag(help: "Nobody uses the device.")
     var clear = false
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func validate() throws {
         let isGiven = [email, fullName, displayName].contains { $0 != nil }
@@ -57,8 +57,9 @@ struct UserCommand: AsyncParsableCommand {
         if let email { request.user.email = email }
         if let fullName { request.user.fullName = fullName }
         if let displayName { request.user.displayName = displayName }
-        _ = try await DeviceAccess(options).ask(request)
-        try Output.line(clear ? "nobody uses the device" : "the user is set")
+        _ = try await DeviceAccess(options.directory).ask(request)
+        try Output.outcome(
+            clear ? "nobody uses the device" : "the user is set", ["isSet": !clear], asJSON: options.json)
     }
 }
 
@@ -102,19 +103,21 @@ struct DoNotDisturbCommand: AsyncParsableCommand {
     @Argument(help: "on, off or status.")
     var state: Switch
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
         if state == .status {
             request.fetchDoNotDisturb = WireControlFetchDoNotDisturb()
-            let answer = try await DeviceAccess(options).ask(request)
+            let answer = try await DeviceAccess(options.directory).ask(request)
+            if options.json { return try Output.json(answer.json) }
             let status = try StatusCommand.decode(DeviceDNDStatus.self, answer.json)
             return try Output.line("do-not-disturb is \(StatusText.words(status))")
         }
         request.doNotDisturb.on = state == .on
-        _ = try await DeviceAccess(options).ask(request)
-        try Output.line("do-not-disturb is \(state.rawValue)")
+        _ = try await DeviceAccess(options.directory).ask(request)
+        try Output.outcome(
+            "do-not-disturb is \(state.rawValue)", ["doNotDisturb": state.rawValue], asJSON: options.json)
     }
 }
 
@@ -134,7 +137,7 @@ struct PushTokenCommand: AsyncParsableCommand {
     var clear = false
 
     @OptionGroup var delivery: DeliveryOptions
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard (token == nil) == clear else { throw ValidationError("give a token, or --clear") }
@@ -143,7 +146,7 @@ struct PushTokenCommand: AsyncParsableCommand {
     func run() async throws {
         var request = WireControlRequest()
         if let token { request.pushToken.token.token = token } else { request.pushToken.token.cleared = true }
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         request.pushToken.waitSeconds = delivery.seconds
         if delivery.wait {
             _ = try await access.ask(request, waitingSeconds: delivery.seconds)
@@ -151,7 +154,9 @@ struct PushTokenCommand: AsyncParsableCommand {
             _ = try await access.ask(request)
         }
         let place = delivery.wait ? " at the collector" : ""
-        try Output.line((clear ? "the push token is cleared" : "the push token is set") + place)
+        try Output.outcome(
+            (clear ? "the push token is cleared" : "the push token is set") + place,
+            ["isSet": !clear, "isAtCollector": delivery.wait], asJSON: options.json)
     }
 }
 
@@ -180,13 +185,14 @@ struct ConsentCommand: AsyncParsableCommand {
     @Argument(help: "granted, pending or denied.")
     var decision: Decision
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
         request.consent.consent = decision.wire
-        _ = try await DeviceAccess(options).ask(request)
-        try Output.line("consent is \(decision.rawValue)")
+        _ = try await DeviceAccess(options.directory).ask(request)
+        try Output.outcome(
+            "consent is \(decision.rawValue)", ["consent": decision.rawValue], asJSON: options.json)
     }
 }
 
@@ -200,14 +206,14 @@ struct ResetCredentialsCommand: AsyncParsableCommand {
             present credentials stay in use. Needs a running agent with an enrollment token that is still good.
             """)
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
         var request = WireControlRequest()
         request.resetCredentials = WireControlResetCredentials()
         // A collector that does not answer may take a minute.
-        _ = try await DeviceAccess(options).ask(request, within: 120)
-        try Output.line("this device has new credentials")
+        _ = try await DeviceAccess(options.directory).ask(request, within: 120)
+        try Output.outcome("this device has new credentials", ["hasNewCredentials": true], asJSON: options.json)
     }
 }
 

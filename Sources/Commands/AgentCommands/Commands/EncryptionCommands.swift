@@ -18,10 +18,10 @@ struct PasscodeCommand: AsyncParsableCommand {
     @Flag(help: "Replace the passcode by another one.")
     var change = false
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         let prompt = SecretPrompt()
         var request = WireControlRequest()
         request.passcode.passcode = try prompt.ask(change ? "Present passcode: " : "Passcode: ")
@@ -33,7 +33,8 @@ struct PasscodeCommand: AsyncParsableCommand {
             request.passcode.replacement = replacement
         }
         _ = try await access.ask(request)
-        try Output.line(change ? "the passcode is changed" : "the keys are at hand")
+        try Output.outcome(
+            change ? "the passcode is changed" : "the keys are at hand", ["isChanged": change], asJSON: options.json)
     }
 }
 
@@ -49,16 +50,16 @@ struct GiveUpSealedCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var confirmation: ConfirmationOptions
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         try confirmation.confirm(
             "What is encrypted in \(access.configuration.directory) is removed for good, with this device's credential")
         var request = WireControlRequest()
         request.giveUpSealed = WireControlGiveUpSealed()
         _ = try await access.ask(request, within: 120)
-        try Output.line("given up")
+        try Output.outcome("given up", ["isGivenUp": true], asJSON: options.json)
     }
 }
 

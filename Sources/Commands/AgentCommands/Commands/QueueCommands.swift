@@ -179,14 +179,14 @@ struct QueueRebindCommand: AsyncParsableCommand {
     var drop = false
 
     @OptionGroup var confirmation: ConfirmationOptions
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard send != drop else { throw ValidationError("give either --send or --drop") }
     }
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         if drop { try confirmation.confirm("All records that wait on this device are dropped") }
         var request = WireControlRequest()
         request.queue.verb = send ? .rebindSend : .rebindDrop
@@ -195,8 +195,9 @@ struct QueueRebindCommand: AsyncParsableCommand {
             try await sampler.queueTools.rebind(sending: sending)
             return .done
         }
-        try Output.line(
-            "the queue is free; \(send ? "the waiting" : "new") records go to the next collector contacted")
+        try Output.outcome(
+            "the queue is free; \(send ? "the waiting" : "new") records go to the next collector contacted",
+            ["sendsWaiting": send], asJSON: options.json)
     }
 }
 

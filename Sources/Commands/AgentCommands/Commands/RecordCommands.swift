@@ -33,10 +33,10 @@ struct EventCommand: AsyncParsableCommand {
             "Bundle id of the program whose event it is; the agent's own without it.", valueName: "bundle-id"))
     var application: String?
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         let event = try event()
         var request = WireControlRequest()
         request.event.event = event.message
@@ -44,7 +44,10 @@ struct EventCommand: AsyncParsableCommand {
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             try .event(try await sampler.record(event, of: application), EventPlan(try await sampler.status()))
         }
-        try Output.line(EventPlan.text(number: answer.number, EventPlan(answer)))
+        let plan = EventPlan(answer)
+        try Output.outcome(
+            EventPlan.text(number: answer.number, plan), EventOutcome(number: answer.number, plan: plan),
+            asJSON: options.json)
     }
 
     func event() throws(CommandError) -> AnalyticsEvent {
@@ -69,22 +72,38 @@ struct BeaconCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var delivery: DeliveryOptions
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func run() async throws {
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         var request = WireControlRequest()
         request.beacon = WireControlBeacon()
         request.beacon.waitSeconds = delivery.seconds
         guard !delivery.wait else {
             let answer = try await access.ask(request, waitingSeconds: delivery.seconds)
-            return try Output.line("beacon \(answer.number) is stored by the collector")
+            return try Output.outcome(
+                "beacon \(answer.number) is stored by the collector",
+                BeaconOutcome(number: answer.number, isStored: true), asJSON: options.json)
         }
         let answer = try await access.perform(request) { sampler throws(DataSamplerError) in
             .numbered(try await sampler.sendBeacon())
         }
-        try Output.line("beacon \(answer.number)")
+        try Output.outcome(
+            "beacon \(answer.number)", BeaconOutcome(number: answer.number, isStored: false), asJSON: options.json)
     }
+}
+
+private struct EventOutcome: Encodable {
+    /// In its stream.
+    var number: UInt64
+    var plan: EventPlan?
+}
+
+private struct BeaconOutcome: Encodable {
+    /// In its stream.
+    var number: UInt64
+    /// Whether the collector has acknowledged it; `false` also if nobody waited for that.
+    var isStored: Bool
 }
 
 /// Options of commands that can wait for the collector.

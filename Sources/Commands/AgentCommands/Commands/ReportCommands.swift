@@ -75,17 +75,31 @@ struct ValidateCommand: AsyncParsableCommand {
         commandName: "validate",
         abstract: "Checks flags, environment and configuration file as `run` does, and starts nothing.")
 
+    @Flag(help: "Print JSON, also if the configuration is wrong; the exit code says which.")
+    var json = false
+
     @OptionGroup var options: RunOptions
 
     func run() async throws {
+        do throws(CommandError) { try check() } catch {
+            if json { try Output.json(ValidationOutcome(error)) }
+            throw error
+        }
+    }
+
+    private func check() throws(CommandError) {
         let settings = try options.settings()
-        for warning in options.warnings(settings) { StandardError.line("ws1agent: warning: \(warning)") }
+        let warnings = options.warnings(settings)
+        for warning in warnings { StandardError.line("ws1agent: warning: \(warning)") }
         for remark in settings.remarks { StandardError.line("ws1agent: \(remark)") }
-        try Output.line(
-            """
-            the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)
-            """
-        )
+        let shown = AgentSettings.declarations.filter { !$0.isSecret }.compactMap { setting in
+            settings.shown(setting.name).map { (setting.name, $0) }
+        }
+        try Output.outcome(
+            "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)",
+            ValidationOutcome(
+                remarks: warnings + settings.remarks, settings: Dictionary(uniqueKeysWithValues: shown)),
+            asJSON: json)
     }
 }
 

@@ -24,7 +24,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The most lines of the log.", valueName: "count"))
     var lines = 5000
 
-    @OptionGroup var options: DirectoryOptions
+    @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard (0...100_000).contains(lines) else { throw ValidationError("--lines is \(lines); expected 0 to 100000") }
@@ -34,9 +34,9 @@ struct DiagnoseCommand: AsyncParsableCommand {
         guard !Paths.exists(output) else {
             throw CommandError(.failed, "\(output) exists. Name another file with --output, or move it away.")
         }
-        let layers = try SettingLayers<AgentSettings>(flags: options.given)
+        let layers = try SettingLayers<AgentSettings>(flags: options.directory.given)
         let settings = try AgentSettings(layers, needsCollector: false)
-        let access = try DeviceAccess(options)
+        let access = try DeviceAccess(options.directory)
         guard Paths.exists(access.configuration.directory) else {
             throw CommandError(.failed, "\(access.configuration.directory) does not exist: check --data")
         }
@@ -61,7 +61,9 @@ struct DiagnoseCommand: AsyncParsableCommand {
         do throws(FileError) { try Files<FileError>.replace(output, with: bytes.span.bytes) } catch {
             throw CommandError(.failed, "\(error). Name another file with --output", cause: error)
         }
-        try Output.line("\(output): \(report.names.joined(separator: ", "))")
+        try Output.outcome(
+            "\(output): \(report.names.joined(separator: ", "))",
+            DiagnosisOutcome(archive: output, parts: report.names, problems: report.problems), asJSON: options.json)
         for problem in report.problems { StandardError.line("ws1agent: \(problem)") }
     }
 
@@ -108,6 +110,15 @@ struct DiagnoseCommand: AsyncParsableCommand {
         }
         return .object(shown)
     }
+}
+
+private struct DiagnosisOutcome: Encodable {
+    /// The file.
+    var archive: String
+    /// The names of what is in it.
+    var parts: [String]
+    /// What is missing, and why.
+    var problems: [String]
 }
 
 /// The parts of a diagnosis, each scrubbed as it is added. A part that cannot be had is named instead.
