@@ -106,4 +106,54 @@ struct AdministratorCommandTests {
             #expect(try await ctl("token", "revoke", "reader", "--yes").succeeded)
         }
     }
+
+    @Test func `A job acts on the devices that it shows before, and tells what became of each`() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            try deployment.startAgent()
+            try await deployment.waitUntilAgentAnswers()
+            let collector = [
+                "--collector", deployment.collectorURL, "--token-file", deployment.collectorData + "/administrator-token",
+            ]
+            func ctl(_ arguments: String...) async throws -> Program.Outcome {
+                try await Program.ctl.run(arguments + collector)
+            }
+            try await deployment.until("the collector lists the device", while: deployment.agent) {
+                try await ctl("device", "list", "--names").output.count > 1
+            }
+            let name = try await ctl("device", "list", "--names").output.trimmingCharacters(in: .newlines)
+
+            let unnamed = try await ctl("job", "command", "send-beacon", "--yes")
+            #expect(unnamed.ending == .exited(64) && unnamed.errors.contains("--all-devices"), "\(unnamed)")
+            let nobody = try await ctl("job", "command", "send-beacon", "--state", "revoked", "--yes")
+            #expect(nobody.ending == .exited(1) && nobody.errors.contains("no device is selected"), "\(nobody)")
+            let unasked = try await ctl("job", "revoke", "--device", name)
+            #expect(unasked.ending == .exited(64) && unasked.errors.contains("1 device will be refused"), "\(unasked)")
+            #expect(try await ctl("job", "list", "--names").output.isEmpty)
+
+            let begun = try await ctl(
+                "job", "command", "change-log-level", "level=verbose", "durationSeconds:=600", "--words", name, "--yes",
+                "--wait", "--json")
+            #expect(begun.succeeded, "\(begun)")
+            guard case .object(let job) = try JSONValue(parsing: Data(begun.output.utf8), limits: .own),
+                case .text(let id)? = job["id"]
+            else {
+                Issue.record("no job")
+                return
+            }
+            #expect(job["state"] == .text("done") && job["done"] == .integer(1), "\(begun)")
+            let devices = try await ctl("job", "devices", String(id.prefix(8)))
+            #expect(devices.output.contains("done"), "\(devices)")
+            let issued = try await ctl("command", "list", name)
+            #expect(issued.output.contains("change-log-level"), "\(issued)")
+
+            // What is refused for a device ends with 1, and says where to look.
+            let revoked = try await ctl("job", "revoke", "--device", name, "--yes", "--wait")
+            #expect(revoked.succeeded, "\(revoked)")
+            let refused = try await ctl("job", "command", "send-beacon", "--device", name, "--yes", "--wait")
+            #expect(refused.ending == .exited(1) && refused.errors.contains("ws1ctl job devices"), "\(refused)")
+            let reasons = try await ctl("job", "devices", id, "--result", "done")
+            #expect(reasons.succeeded, "\(reasons)")
+        }
+    }
 }

@@ -22,7 +22,8 @@ package struct CtlCommand: AsyncParsableCommand {
         version: "1.0.0",
         subcommands: [
             ContextCommand.self, DeviceCommand.self, EventCommand.self, MetricCommand.self, LogLineCommand.self,
-            ProfileCommand.self, IssuedCommand.self, NoticeCommand.self, TokenCommand.self, ApplyCommand.self,
+            ProfileCommand.self, IssuedCommand.self, JobCommand.self,
+            NoticeCommand.self, TokenCommand.self, ApplyCommand.self,
         ])
 
     package init() {}

@@ -10,12 +10,13 @@ struct IssuedCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "command", abstract: "Lists, shows, issues and ends commands to devices.",
         subcommands: [IssuedList.self, IssuedGet.self, IssuedSend.self, IssuedEnd.self], aliases: ["commands"])
-}
 
-private let kinds = [
-    "request-logs", "cancel", "send-beacon", "query-device-information", "reload-profile", "change-log-level", "wipe",
-    "enterprise-wipe", "message",
-]
+    /// For completion; the collector knows which there are.
+    static let kinds = [
+        "request-logs", "cancel", "send-beacon", "query-device-information", "reload-profile", "change-log-level",
+        "wipe", "enterprise-wipe", "message",
+    ]
+}
 
 struct IssuedList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -23,7 +24,7 @@ struct IssuedList: AsyncParsableCommand {
 
     @Argument(help: "Only those of this device.", completion: .devices)
     var device: String?
-    @Option(help: "Only this kind, of the commands of all devices.", completion: .list(kinds))
+    @Option(help: "Only this kind, of the commands of all devices.", completion: .list(IssuedCommand.kinds))
     var kind: String?
     @OptionGroup var page: PageOptions
     @OptionGroup var output: OutputOptions
@@ -90,7 +91,7 @@ struct IssuedSend: AsyncParsableCommand {
             """)
 
     @OptionGroup var argument: DeviceArgument
-    @Argument(help: "The kind of command.", completion: .list(kinds))
+    @Argument(help: "The kind of command.", completion: .list(IssuedCommand.kinds))
     var kind: String
     @Argument(help: "NAME=TEXT or NAME:=JSON.")
     var arguments: [String] = []

@@ -25,12 +25,12 @@ struct PageOptions: ParsableArguments {
     var most: Int? { get throws { try ListLimit.of(limit, all: all) } }
 }
 
-struct DeviceList: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the devices that match every filter, by name.")
-
-    @Argument(help: "Words that must all occur in name, id, user, model, system, agent or application.")
-    var words: [String] = []
+/// The devices that match every filter.
+struct DeviceFilter: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Words that must all occur in name, id, user, model, system, agent or application.", valueName: "words"))
+    var words: String?
 
     @Option(
         help: "One or more of enrolled, reporting, late, silent, off, left and revoked, with commas between.",
@@ -51,21 +51,43 @@ struct DeviceList: AsyncParsableCommand {
     @Flag(help: "Include test devices.")
     var test = false
 
+    /// By their names in the API.
+    var members: [String: JSONValue] {
+        var members: [String: JSONValue] = [:]
+        for (name, value) in [
+            ("q", words), ("state", state), ("os", os), ("application", application), ("compliance", compliance),
+        ] {
+            if let value { members[name] = .text(value) }
+        }
+        if test { members["test"] = .boolean(true) }
+        return members
+    }
+
+    var query: [(String, String?)] {
+        members.sorted { $0.key < $1.key }.map { ($0.key, $0.value.string ?? "true") }
+    }
+}
+
+struct DeviceList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the devices that match every filter, by name.")
+
+    @Argument(help: "The same as --words.")
+    var words: [String] = []
+
+    @OptionGroup var filter: DeviceFilter
     @OptionGroup var page: PageOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var collector: CollectorOptions
 
     func run() async throws {
         let most = try page.most
+        var filter = filter
+        let words = [filter.words].compactMap { $0 } + words
+        if !words.isEmpty { filter.words = words.joined(separator: " ") }
+        let query = filter.query + [("sort", "name")]
         try await collector.ask { session in
-            let items = try await session.list(
-                CollectorCall(
-                    .get, "devices",
-                    query: [
-                        ("q", words.isEmpty ? nil : words.joined(separator: " ")), ("state", state), ("os", os),
-                        ("application", application), ("compliance", compliance), ("test", test ? "true" : nil),
-                        ("sort", "name"),
-                    ]), limit: most)
+            let items = try await session.list(CollectorCall(.get, "devices", query: query), limit: most)
             try output.print(
                 items,
                 [
