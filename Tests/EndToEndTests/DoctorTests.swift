@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import MosquittoTestKit
 import NIOHTTP1
 import PostgresTestKit
 import TestKit
@@ -121,7 +122,7 @@ struct DoctorTests {
 
     @Test func `Each fault on the way to the collector is named`() async throws {
         try await Deployment.run { deployment in
-            let closed = try unusedPort()
+            let closed = try FreePorts.one()
             let silent = try SilentPort()
             try await deployment.startCollector()
             let cases: [(arguments: [String], broken: String)] = [
@@ -171,6 +172,25 @@ struct DoctorTests {
         }
     }
 
+    @Test func `An expired token is named`() async throws {
+        try await Deployment.run { deployment in
+            try await deployment.startCollector()
+            let made = try await Program.collector.run([
+                "token", "create", "--enrollment", "--expires", "1s", "--data", deployment.collectorData,
+            ])
+            #expect(made.succeeded, "\(made)")
+            let file = deployment.directory + "/expired-token"
+            try Data(made.output.utf8).write(to: URL(fileURLWithPath: file))
+            let arguments = Self.place(deployment) + ["--enrollment-token-file", file]
+            try await deployment.until("the token expires", while: deployment.collector) {
+                try await Self.examine(arguments).broken == "token"
+            }
+            let report = try await Self.examine(arguments)
+            #expect(try report.check("token").found.contains("expired"), "\(report.text)")
+            #expect(try report.check("token").remedy?.contains("ws1collector token create --enrollment") == true)
+        }
+    }
+
     @Test func `A revoked credential is named whether the agent runs or not`() async throws {
         try await Deployment.run { deployment in
             try await Self.sent(deployment)
@@ -190,7 +210,7 @@ struct DoctorTests {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
             try await deployment.stopCollector()
-            let port = try unusedPort()
+            let port = try FreePorts.one()
             let directory = deployment.directory
             for (name, text) in [
                 ("authority.pem", ServerCertificates.authority), ("one.pem", ServerCertificates.one.certificate),
@@ -221,6 +241,10 @@ struct DoctorTests {
                 #expect(untrusted.broken == "tls", "\(untrusted.text)")
                 #expect(try untrusted.check("tls").found.contains("is not trusted"), "\(untrusted.text)")
 
+                let elsewhere = try await Self.examine(data + ["--collector", "https://127.1:\(port)"] + authority)
+                #expect(elsewhere.broken == "tls", "\(elsewhere.text)")
+                #expect(try elsewhere.check("tls").found.contains("127.1"), "\(elsewhere.text)")
+
                 let pinned = try await Self.examine(data + ["--enrollment", file] + authority)
                 #expect(pinned.broken == "pin", "\(pinned.text)")
                 #expect(try pinned.check("tls").state == "ok", "\(pinned.text)")
@@ -244,6 +268,39 @@ struct DoctorTests {
                 throw error
             }
             await collector.killAndReap()
+        }
+    }
+
+    @Test func `A broker that is away, and one that refuses the agent, are named`() async throws {
+        try await BrokerScene.play { scene in
+            let deployment = scene.deployment
+            func examine(_ address: String) async throws -> Report {
+                try await Self.examine(
+                    ["--data", deployment.agentData, "--collector", address], environment: ["WS1_MQTT_USER": "kiosk"])
+            }
+            let away = try await examine("mqtt://127.0.0.1:\(try FreePorts.one())/\(BrokerScene.prefix)")
+            #expect(away.broken == "tcp", "\(away.text)")
+
+            let stopped = try await examine(scene.address)
+            #expect(try stopped.check("tcp").state == "ok", "\(stopped.text)")
+            #expect(try stopped.check("collector").state == "not-reached", "\(stopped.text)")
+
+            // The password of another user.
+            let wrong = try scene.broker.file("wrong.password", "o\n")
+            try scene.startAgent(["--mqtt-password-file", wrong])
+            try await deployment.until("the agent hears that it is refused", while: deployment.agent) {
+                try await examine(scene.address).broken == "collector"
+            }
+            let refused = try await examine(scene.address)
+            #expect(try refused.check("collector").found.contains("password"), "\(refused.text)")
+
+            try await deployment.stopAgent()
+            try scene.startAgent()
+            try await deployment.until("nothing is broken", while: deployment.agent) {
+                try await examine(scene.address).broken == nil
+            }
+            let well = try await examine(scene.address)
+            #expect(try well.check("collector").found.contains("through"), "\(well.text)")
         }
     }
 
@@ -305,7 +362,7 @@ struct DoctorTests {
     @Test func `A gpsd that does not answer is named only while the location is wanted`() async throws {
         try await Deployment.run { deployment in
             try await Self.sent(deployment)
-            let gpsd = ["WS1_GPSD": "127.0.0.1:\(try unusedPort())"]
+            let gpsd = ["WS1_GPSD": "127.0.0.1:\(try FreePorts.one())"]
             let unwanted = try await Self.examine(Self.place(deployment), environment: gpsd)
             #expect(try unwanted.check("location").state == "ok", "\(unwanted.text)")
             _ = try await deployment.request(
