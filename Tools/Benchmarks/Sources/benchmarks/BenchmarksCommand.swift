@@ -9,6 +9,6 @@ struct BenchmarksCommand: AsyncParsableCommand {
             SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self,
             StoreCommand.self, ClusterStoreCommand.self, ClusterIngestCommand.self, ClusterReadsCommand.self,
             FleetCommand.self, IngestCommand.self, ConsoleCommand.self, LogCallCommand.self, LogFetchCommand.self,
-            EncryptionCommand.self, AgentCommand.self, AllCommand.self,
+            EncryptionCommand.self, AgentCommand.self, LocationCommand.self, AllCommand.self,
         ])
 }

@@ -32,6 +32,8 @@ final class MeasuredProcess {
         try process.run()
     }
 
+    var identifier: pid_t { process.processIdentifier }
+
     /// Reads what it has used so far.
     func figures() throws -> ProcessFigures {
         guard process.isRunning else {
