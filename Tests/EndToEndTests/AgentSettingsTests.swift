@@ -99,7 +99,7 @@ struct AgentSettingsTests {
             #expect(try await HTTPClient.shared.execute(request, timeout: .seconds(30)).status == .ok)
             try await deployment.stopCollector()
 
-            let port = try unusedPort()
+            let port = try FreePorts.one()
             let log = "\(directory)/tls.log"
             let collector = try ChildProcess(
                 Program.collector.path,

@@ -57,7 +57,7 @@ struct CollectorDoctorTests {
             #expect(well.broken == nil, "\(well.text)")
             #expect(try well.check("service").found.contains("is ready"), "\(well.text)")
 
-            let closed = try unusedPort()
+            let closed = try FreePorts.one()
             let webhook = try await Self.examine(place + ["--notice-webhook", "http://127.0.0.1:\(closed)/notices"])
             #expect(webhook.broken == "webhook", "\(webhook.text)")
             let received = try await Self.examine(

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestKit
 import Testing
 
 /// What `ws1collector` is started with, and what changes while it runs.
@@ -7,7 +8,7 @@ import Testing
 struct CollectorSettingsTests {
     @Test func `A hangup from the first moment on ends nothing`() async throws {
         try await Deployment.run { deployment in
-            let (log, port) = (deployment.directory + "/collector.log", try unusedPort())
+            let (log, port) = (deployment.directory + "/collector.log", try FreePorts.one())
             let collector = try ChildProcess(
                 Program.collector.path, ["serve", "--data", deployment.collectorData, "--listen", "127.0.0.1:\(port)"],
                 environment: Program.environment([:]), output: log, errors: log)

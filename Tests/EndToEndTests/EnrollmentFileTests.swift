@@ -15,7 +15,7 @@ struct EnrollmentFileTests {
 
         init(_ deployment: Deployment) throws {
             self.deployment = deployment
-            port = try unusedPort()
+            port = try FreePorts.one()
             for (name, text) in [
                 ("authority.pem", ServerCertificates.authority), ("one.pem", ServerCertificates.one.certificate),
                 ("one.key", ServerCertificates.one.key), ("two.pem", ServerCertificates.two.certificate),

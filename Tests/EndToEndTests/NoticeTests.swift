@@ -1,5 +1,6 @@
 import Foundation
 import NIOHTTP1
+import TestKit
 import Testing
 
 /// What the device notices is in the agent's log, and with the program that its owner configured.
@@ -157,7 +158,7 @@ struct NoticeTests {
     @Test func `A proxy that is not there stops the network for this reason`() async throws {
         try await Deployment.run { deployment in
             try await deployment.startCollector()
-            try deployment.startAgent(["--proxy", "http://127.0.0.1:\(try unusedPort())"])
+            try deployment.startAgent(["--proxy", "http://127.0.0.1:\(try FreePorts.one())"])
             try await deployment.until("the log says that the proxy fails", while: deployment.agent) {
                 let log = Program.text(deployment.directory + "/agent.log")
                 return log.contains("kind=network-stopped") && log.contains("detail.reason=proxy")

@@ -75,7 +75,7 @@ final class GPSFake: Sendable {
     static func hasFix(second: Int) -> Bool { (0..<10).contains(second) || (16..<seconds).contains(second) }
 
     init(_ directory: String) throws {
-        port = try Self.freePort()
+        port = UInt16(try FreePorts.one())
         let track = "\(directory)/track.nmea"
         try Self.track().write(toFile: track, atomically: true, encoding: .utf8)
         // Twenty milliseconds a sentence: a second of the track passes in 0.12 s.
@@ -97,22 +97,6 @@ final class GPSFake: Sendable {
         kill(-group, SIGTERM)
         SpawnedProcess.waitForEnd(of: group)
         kill(-group, SIGKILL)
-    }
-
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-            }
-        }
-        try #require(isBound)
-        return UInt16(bigEndian: address.sin_port)
     }
 
     // MARK: The track

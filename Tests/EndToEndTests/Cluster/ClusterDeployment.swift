@@ -8,6 +8,7 @@ import NIOCore
 import NIOHTTP1
 import PostgresTestKit
 import Synchronization
+import TestKit
 import WireModel
 
 @testable import ObjectStorage
@@ -58,7 +59,7 @@ final class ClusterDeployment: Sendable {
     private init(_ server: PostgresServer?, _ connection: ((PostgresTestDatabase) -> String)?) async throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("ws1-cluster-\(UUID())").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
-        ports = [try unusedPort(), try unusedPort()]
+        ports = [try FreePorts.one(), try FreePorts.one()]
         clickHouse = try await ClickHouseServers.shared()
         let postgres = if let server { server } else { try await PostgresServer.shared() }
         postgreSQL = try await postgres.makeDatabase()

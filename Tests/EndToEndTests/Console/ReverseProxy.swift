@@ -1,4 +1,5 @@
 import Foundation
+import TestKit
 
 /// nginx in front of a collector, which it serves under a path, as Documentation/console.md configures it.
 enum ReverseProxy {
@@ -8,7 +9,7 @@ enum ReverseProxy {
     static func serving(_ deployment: Deployment, _ body: (String) async throws -> Void) async throws {
         let directory = "\(deployment.directory)/proxy"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let port = try unusedPort()
+        let port = try FreePorts.one()
         let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
             "\($0)_temp_path \(directory)/\($0);"
         }.joined(separator: " ")

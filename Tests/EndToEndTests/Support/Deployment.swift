@@ -4,6 +4,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import Synchronization
+import TestKit
 import Testing
 
 /// A collector and an agent as processes, with their data in a directory of their own that goes when the test ends.
@@ -56,7 +57,7 @@ final class Deployment: Sendable {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         self.agentData = agentData ?? directory + "/agent"
         self.collectorData = collectorData ?? directory + "/collector"
-        collectorPort = try unusedPort()
+        collectorPort = try FreePorts.one()
     }
 
     // MARK: - Processes
@@ -196,21 +197,4 @@ final class Deployment: Sendable {
             }
         }
     }
-}
-
-/// A port of the loopback interface that nobody used a moment ago.
-func unusedPort() throws -> Int {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-            bind(descriptor, generic, length) == 0 ? getsockname(descriptor, generic, &length) : -1
-        }
-    }
-    guard result == 0 else { throw EndToEndError("no port of 127.0.0.1 is free") }
-    return Int(UInt16(bigEndian: address.sin_port))
 }

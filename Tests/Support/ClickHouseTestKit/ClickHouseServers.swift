@@ -2,6 +2,7 @@ import ClickHouse
 import Glibc
 import Logging
 import Synchronization
+import TestKit
 
 /// Real ClickHouse servers on loopback, with a real ZooKeeper where there are several.
 ///

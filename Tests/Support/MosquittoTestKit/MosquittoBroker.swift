@@ -34,7 +34,7 @@ package final class MosquittoBroker: Sendable {
             throw MosquittoTestFailure("there is no mosquitto: install Debian's package mosquitto")
         }
         folder = try TemporaryDirectory()
-        port = try MosquittoPort.free()
+        port = try FreePorts.one()
         // As root it would become the user mosquitto, which may not read these files.
         var lines = ["user root", "listener \(port) 127.0.0.1", "persistence false", "log_dest stderr", "log_type all"]
         if let certificate = options.certificate {

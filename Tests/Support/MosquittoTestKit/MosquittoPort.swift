@@ -2,23 +2,6 @@ import Foundation
 
 /// Loopback ports, as plain sockets.
 enum MosquittoPort {
-    /// A port that nobody listens on now.
-    static func free() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw MosquittoTestFailure("no socket is left") }
-        defer { close(descriptor) }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        var address = loopback(0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let failed = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) != 0 || getsockname(descriptor, address, &length) != 0
-            }
-        }
-        guard !failed else { throw MosquittoTestFailure("no port is free") }
-        return Int(UInt16(bigEndian: address.sin_port))
-    }
-
     static func answers(_ port: Int) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return false }

@@ -1,13 +1,7 @@
 import Foundation
 
-/// A port that nobody listens on now.
+/// Listens on loopback and connects there, with plain sockets.
 enum LoopbackPort {
-    static func free() throws -> Int {
-        let (descriptor, port) = try listen(backlog: nil)
-        close(descriptor)
-        return port
-    }
-
     /// - Parameter backlog: `nil` binds only.
     static func listen(backlog: Int32?) throws -> (descriptor: Int32, port: Int) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

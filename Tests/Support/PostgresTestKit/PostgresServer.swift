@@ -46,7 +46,7 @@ package final class PostgresServer: Sendable {
 
     private init(settings: [String: String]) throws {
         folder = "\(NSTemporaryDirectory())ws1-postgres-\(UUID().uuidString)"
-        port = try LoopbackPort.free()
+        port = try FreePorts.one()
         self.settings = settings
         try PostgresPrograms.makeFolder(folder)
     }

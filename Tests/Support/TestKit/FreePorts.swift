@@ -1,16 +1,23 @@
 import Glibc
+import Synchronization
 
-/// Ports on loopback that nobody uses at this instant.
-enum FreePorts {
-    /// Below the range from which the kernel gives ports to outgoing connections, so that a server that restarts finds
-    /// its port free.
-    static func reserve(_ count: Int) throws -> [Int] {
+/// Ports of 127.0.0.1 that nobody uses at this instant, for programs that are told their port.
+///
+/// They lie below the range from which the kernel gives ports to outgoing connections. So a server that is started
+/// later, or again, finds its port free. Safe from any thread.
+package enum FreePorts {
+    private static let given = Mutex<Set<Int>>([])
+
+    /// A port that nobody else in this process gets.
+    package static func one() throws -> Int { try reserve(1)[0] }
+
+    package static func reserve(_ count: Int) throws -> [Int] {
         var ports: [Int] = []
         for _ in 0..<1000 where ports.count < count {
             let port = Int.random(in: 12_000..<32_000)
-            if !ports.contains(port), isFree(port) { ports.append(port) }
+            if given.withLock({ $0.insert(port).inserted }), isFree(port) { ports.append(port) }
         }
-        guard ports.count == count else { throw ServerFailure("no free ports on loopback") }
+        guard ports.count == count else { throw NoFreePort() }
         return ports
     }
 
@@ -28,4 +35,8 @@ enum FreePorts {
             }
         }
     }
+}
+
+package struct NoFreePort: Error, CustomStringConvertible {
+    package var description: String { "no port of 127.0.0.1 is free" }
 }
