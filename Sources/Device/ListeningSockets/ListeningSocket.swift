@@ -21,8 +21,9 @@ package struct ListeningSocket: Sendable {
         }
     }
 
-    /// Connections that wait in the kernel to be accepted.
-    package static let backlog = 64
+    /// Connections that wait in the kernel to be accepted, as far as `net.core.somaxconn` allows. Where more come, the
+    /// kernel lets their senders believe that they are connected, and their lines come late or not at all.
+    package static let backlog = 1_024
     /// `SO_MEMINFO` of Linux, its count of numbers, and the place of the drops among them.
     private static let memoryInformation: Int32 = 55
     private static let memoryNumbers = 9

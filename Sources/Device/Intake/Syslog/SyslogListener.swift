@@ -30,7 +30,7 @@ final class SyslogListener: Sendable {
     private static let turnDatagrams = 256
     /// Connections that are accepted before those that are open have their turn: more than wait in the kernel, so that
     /// a stop takes all that came before it.
-    private static let turnConnections = 2 * ListeningSocket.backlog
+    private static let turnConnections = ListeningSocket.backlog + 1
     /// Datagrams, and pieces of each connection, that are read at a stop, because others may go on to send.
     private static let lastDatagrams = 10_000
     private static let lastPieces = 64
