@@ -145,12 +145,16 @@ let package = Package(
             ]),
         // Programs that the agent starts.
         target("HelperProcesses", in: .device, []),
+        // Sockets at which other programs reach the agent.
+        target("ListeningSockets", in: .device, ["TelemetryBasics"]),
         // What machines write into files, taken into the log store.
-        target("Intake", in: .device, ["TelemetryBasics", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
+        target(
+            "Intake", in: .device,
+            ["TelemetryBasics", "WireModel", "LogStore", "Gzip", "HelperProcesses", "ListeningSockets"]),
         // Metrics of other programs, taken in as custom samples.
         target(
             "MetricIntake", in: .device,
-            ["TelemetryBasics", "WireModel", "HelperProcesses", "HTTPConnection", nioCore, nioPosix]),
+            ["WireModel", "HelperProcesses", "ListeningSockets", "HTTPConnection", nioCore, nioPosix]),
         target(
             "Transmitter", in: .device,
             ["DeviceTunables", "TelemetryBasics", "WireModel", "RecordQueue", "Gzip", swiftProtobuf, logging]),
@@ -170,9 +174,8 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "Intake", "MetricIntake", "Transmitter", "Privacy", "Encryption", "WipeCertificates",
-                "HTTPConnection",
-                "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
+                "ListeningSockets", "Intake", "MetricIntake", "Transmitter", "Privacy", "Encryption",
+                "WipeCertificates", "HTTPConnection", "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -390,8 +393,9 @@ let package = Package(
                 swiftProtobuf, crypto, logging,
             ]),
         tests("HelperProcesses", ["TestKit"]),
-        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses"]),
-        tests("MetricIntake", ["TestKit", "HTTPTestKit", "HelperProcesses"]),
+        tests("ListeningSockets", ["TestKit"]),
+        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses", "ListeningSockets"]),
+        tests("MetricIntake", ["TestKit", "HTTPTestKit", "HelperProcesses", "ListeningSockets"]),
         tests(
             "LogStore",
             ["TestKit", "DeviceTestKit", "TelemetryBasics", "WireModel", "Encryption", "Gzip", crypto, logging]),

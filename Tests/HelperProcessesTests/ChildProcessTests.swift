@@ -79,4 +79,20 @@ import Testing
         var status: Int32 = 0
         #expect(waitpid(number, &status, WNOHANG) == -1 && errno == ECHILD, "no zombie is left")
     }
+
+    @Test func `A program that went into another process group is killed all the same`() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        // Into the group of this process, which may not be killed.
+        let process = try ChildProcess(
+            "/usr/bin/perl", ["-e", "setpgrp(0, getpgrp(getppid())) or die; $| = 1; print 1; sleep 600"],
+            environment: [], input: .nothing, output: .descriptor(ends[1]), errors: .inherited, killsGroup: true)
+        close(ends[1])
+        var byte: UInt8 = 0
+        try #require(read(ends[0], &byte, 1) == 1, "it has moved")
+        process.kill()
+        Self.wait(for: process)
+        #expect(process.ending?.objection == "ended by signal 9")
+    }
 }

@@ -41,6 +41,13 @@ import Testing
         #expect(Self.output(of: helper) == "done\n")
     }
 
+    @Test func `What a program says after it closed its output is read, and does not make it wait`() throws {
+        let helper = try HelperProcess(
+            "/bin/sh", ["-c", "exec >&-; echo first >&2; head -c 300000 /dev/zero >&2; exit 4"])
+        #expect(Self.output(of: helper) == "")
+        #expect(helper.failure == "exited with 4" && helper.firstWord == "first")
+    }
+
     @Test func `A program that is not there is named`() {
         #expect(throws: StartFailure("/nonexistent/p does not start: No such file or directory")) {
             try HelperProcess("/nonexistent/p", [])

@@ -98,7 +98,10 @@ package final class ChildProcess {
     /// Kills it, with what it started and what did not leave its group. Does not wait.
     package func kill() {
         // It is not reaped yet, so nobody else can have its number.
-        if ending == nil { _ = Glibc.kill(-process, SIGKILL) }
+        guard ending == nil else { return }
+        _ = Glibc.kill(-process, SIGKILL)
+        // It may itself have gone into another group, where the call before does not find it.
+        _ = Glibc.kill(process, SIGKILL)
     }
 
     /// - Returns: whether it has ended and is reaped. Does not wait.

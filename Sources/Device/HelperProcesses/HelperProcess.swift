@@ -74,7 +74,12 @@ package final class HelperProcess {
     package func end() { process.kill() }
 
     /// - Returns: whether it has ended and is reaped. Does not wait.
-    package func isReaped() -> Bool { process.reap() }
+    package func isReaped() -> Bool {
+        let isReaped = process.reap()
+        // Also while nobody reads the output, because a full pipe makes it wait. What it said last is there now.
+        readErrors()
+        return isReaped
+    }
 
     /// It ended otherwise than with 0. Only once it is reaped.
     package var hasFailed: Bool { process.ending?.hasFailed ?? false }

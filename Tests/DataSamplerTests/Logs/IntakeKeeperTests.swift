@@ -90,7 +90,7 @@ import WireModel
         try machine.write(["3"])
         try await SamplerBench.until { keeper.reports?.first?.stored == 3 }
         let report = try #require(keeper.reports?.first)
-        #expect(report.application == "web" && report.files == 1 && report.behindBytes == 0)
+        #expect(report.application == "web" && report.kind == "files" && report.parts == 1 && report.behindBytes == 0)
         #expect(report.caughtUp != nil && report.failure == nil && report.problems.isEmpty)
         await keeper.close()
         #expect(try machine.stored() == ["1", "2", "3"])

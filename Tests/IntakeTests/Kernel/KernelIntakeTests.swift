@@ -201,8 +201,10 @@ import WireModel
         #expect(committer.step() == .idle)
         let problem = committer.status.lag.problems.first ?? ""
         #expect(problem.contains("kernel.dmesg_restrict") && problem.contains("CAP_SYSLOG"), "\(problem)")
+        #expect(committer.status.lag.parts == 0)
         isAllowed = true
         #expect(committer.step() == .idle)
+        #expect(committer.status.lag.parts == 1)
         #expect(committer.status.lag.problems.isEmpty && committer.status.written.total == 1)
     }
 

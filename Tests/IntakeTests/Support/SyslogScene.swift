@@ -1,4 +1,5 @@
 import Glibc
+import ListeningSockets
 import LogStore
 import TestKit
 import Testing
@@ -55,17 +56,21 @@ final class SyslogScene {
 
     func untilStored(_ lines: UInt64) throws { try until { committer.status.written.total >= lines } }
 
-    /// A socket that is connected to an address.
-    static func connected(_ address: [UInt8], _ family: Int32, isStream: Bool = false) throws -> Int32 {
-        let type = isStream ? SOCK_STREAM : SOCK_DGRAM
-        let descriptor = socket(family, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        try #require(descriptor >= 0)
-        try #require(SyslogAddress.call(address) { connect(descriptor, $0, $1) } == 0)
-        return descriptor
+    /// A socket that is connected to the path of a datagram socket.
+    static func connected(path: String) throws -> Int32 { try connected(.path(path), isStream: false) }
+
+    /// A socket that is connected to a port of 127.0.0.1.
+    static func connected(port: UInt16, isStream: Bool) throws -> Int32 {
+        try connected(.internet(host: "127.0.0.1", port: port), isStream: isStream)
     }
 
-    static func connected(port: UInt16, isStream: Bool) throws -> Int32 {
-        try connected(try #require(SyslogAddress.socketAddress("127.0.0.1", port)).bytes, AF_INET, isStream: isStream)
+    private static func connected(_ address: SocketAddress, isStream: Bool) throws -> Int32 {
+        let system = try #require(address.system)
+        let type = isStream ? SOCK_STREAM : SOCK_DGRAM
+        let descriptor = socket(system.family, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        try #require(descriptor >= 0)
+        try #require(SocketAddress.call(system.bytes) { connect(descriptor, $0, $1) } == 0)
+        return descriptor
     }
 
     static func send(_ text: String, to descriptor: Int32) throws {

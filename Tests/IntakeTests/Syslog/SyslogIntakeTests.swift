@@ -12,7 +12,7 @@ import WireModel
 
     @Test func `Messages of a local socket are stored once, with level and metadata`() throws {
         let scene = try SyslogScene()
-        let sender = try SyslogScene.connected(SyslogAddress.localAddress(scene.path), AF_UNIX)
+        let sender = try SyslogScene.connected(path: scene.path)
         defer { close(sender) }
         // Programs of every user may write.
         var status = stat()
@@ -59,7 +59,7 @@ import WireModel
 
     @Test func `A full memory stops no sender, and what was left out is told by level`() throws {
         let scene = try SyslogScene(isShut: true) { $0.memoryBytes = 4_000 }
-        let sender = try SyslogScene.connected(SyslogAddress.localAddress(scene.path), AF_UNIX)
+        let sender = try SyslogScene.connected(path: scene.path)
         defer { close(sender) }
         // Nothing can be stored, and each `send` returns.
         for number in 0..<500 { try SyslogScene.send("<\(number % 2 == 0 ? 11 : 14)>\(number)", to: sender) }
@@ -78,7 +78,7 @@ import WireModel
 
     @Test func `A stop stores what was sent before it`() throws {
         let scene = try SyslogScene()
-        let sender = try SyslogScene.connected(SyslogAddress.localAddress(scene.path), AF_UNIX)
+        let sender = try SyslogScene.connected(path: scene.path)
         defer { close(sender) }
         _ = scene.committer.step()
         for number in 0..<300 { try SyslogScene.send("<13>\(number)", to: sender) }
@@ -106,6 +106,19 @@ import WireModel
         scene.committer.finish()
     }
 
+    @Test func `Programs that send a line and leave are not refused, however many come`() throws {
+        let scene = try SyslogScene([.tcp(host: "127.0.0.1", port: 0)], isUnix: false) { $0.limits.connections = 2 }
+        let port = try #require(scene.source.listeners[0]?.port)
+        for number in 0..<300 {
+            let sender = try SyslogScene.connected(port: port, isStream: true)
+            try SyslogScene.send("<13>\(number)", to: sender)
+            close(sender)
+        }
+        scene.committer.finish()
+        let stored = try scene.stored
+        #expect(stored.messages.compactMap { Int($0) }.sorted() == Array(0..<300) && stored.reports.isEmpty)
+    }
+
     @Test func `A sender that does not end its message is closed, and what came is stored`() throws {
         let scene = try SyslogScene([.tcp(host: "127.0.0.1", port: 0)], isUnix: false)
         let slow = try SyslogScene.connected(
@@ -128,7 +141,7 @@ import WireModel
         let scene = try SyslogScene([.local(other.path)])
         let problem = try #require(scene.source.lag.problems.first)
         #expect(problem.contains(other.path) && problem.contains("another program has it"))
-        let sender = try SyslogScene.connected(SyslogAddress.localAddress(scene.path), AF_UNIX)
+        let sender = try SyslogScene.connected(path: scene.path)
         defer { close(sender) }
         try SyslogScene.send("<13>one", to: sender)
         try scene.untilStored(1)
@@ -140,41 +153,43 @@ import WireModel
         scene.committer.finish()
     }
 
-    @Test func `A socket that a dead process left is replaced, and a file is not`() throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.file("s")
-        let dead = try SyslogAddress.local(path).open()
-        close(dead)
-        close(try SyslogAddress.local(path).open())
-        unlink(path)
-        try Data().write(to: URL(filePath: path))
-        #expect(throws: IntakeFailure.self) { try SyslogAddress.local(path).open() }
-        #expect(access(path, F_OK) == 0)
+    @Test func `A socket whose path somebody removed is opened anew`() throws {
+        let scene = try SyslogScene()
+        let former = try SyslogScene.connected(path: scene.path)
+        defer { close(former) }
+        try SyslogScene.send("<13>into the former one", to: former)
+        unlink(scene.path)
+        scene.clock.advance(milliseconds: 1_000)
+        try scene.until { access(scene.path, F_OK) == 0 && scene.source.listeners[0]?.isInPlace == true }
+        let sender = try SyslogScene.connected(path: scene.path)
+        defer { close(sender) }
+        try SyslogScene.send("<13>into the new one", to: sender)
+        try scene.untilStored(2)
+        #expect(try scene.stored.messages == ["into the former one", "into the new one"])
+        scene.committer.finish()
+        #expect(access(scene.path, F_OK) != 0)
     }
 
-    @Test func `What the kernel dropped is counted with the next datagram`() throws {
-        let address = SyslogAddress.udp(host: "127.0.0.1", port: 0)
-        let socket = try address.open()
-        defer { close(socket) }
-        var least: Int32 = 1
-        try #require(setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &least, 4) == 0)
-        var own = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        try #require(
-            withUnsafeMutablePointer(to: &own) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
-            } == 0)
-        let sender = try SyslogScene.connected(port: UInt16(bigEndian: own.sin_port), isStream: false)
+    @Test func `What the kernel dropped is counted, though nothing comes after it`() throws {
+        let scene = try SyslogScene([.udp(host: "127.0.0.1", port: 0)], isUnix: false) { $0.memoryBytes = 50 }
+        let listener = try #require(scene.source.listeners[0])
+        let sender = try SyslogScene.connected(port: try #require(listener.port), isStream: false)
         defer { close(sender) }
-        for _ in 0..<100 { try SyslogScene.send("<13>\(String(repeating: "x", count: 500))", to: sender) }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_000, alignment: 1)
-        defer { buffer.deallocate() }
-        var received = 0
-        while SyslogListener.readDatagram(socket, into: buffer) != nil { received += 1 }
-        #expect(received > 0 && received < 100)
-        try SyslogScene.send("<13>next", to: sender)
-        let next = try #require(SyslogListener.readDatagram(socket, into: buffer))
-        #expect(next.bytes == 8 && next.drops == UInt32(100 - received))
+        // As small as the kernel allows, so that a few messages of 60,000 bytes are too many.
+        var least: Int32 = 1
+        try #require(setsockopt(listener.descriptor, SOL_SOCKET, SO_RCVBUF, &least, 4) == 0)
+        let long = "<13>\(String(repeating: "x", count: 60_000))"
+        for _ in 0..<100 { try SyslogScene.send(long, to: sender) }
+        // Each of them is counted, either as one without room in memory or as one that the kernel dropped.
+        try scene.until {
+            try scene.stored.reports.reduce(0) { sum, report in
+                sum
+                    + (report.split(separator: "messages=").dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) }
+                        ?? 0)
+            } == 100
+        }
+        #expect(try scene.stored.reports.contains { $0.contains("the kernel dropped messages of syslog") })
+        scene.committer.finish()
     }
 
     @Test func `A time with a zone is taken if it can be true, and the arrival otherwise`() {

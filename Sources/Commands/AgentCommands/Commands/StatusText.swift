@@ -180,9 +180,17 @@ struct StatusText {
         return "\(state); LOCKED: \(encryption.reason ?? "the keys are not at hand")"
     }
 
-    private static func intake(_ intake: DataSamplerStatus.Intake, _ moment: (Int64?) -> String) -> String {
+    static func intake(_ intake: DataSamplerStatus.Intake, _ moment: (Int64?) -> String) -> String {
+        let source =
+            switch intake.kind {
+            case "files": CountText.of(intake.parts, "file")
+            case "syslog" where intake.parts > 0: "syslog at \(CountText.of(intake.parts, "socket"))"
+            case "kernel": "kernel's ring"
+            case let kind: kind
+            }
         let behind =
             switch intake.behindBytes {
+            case _ where intake.parts == 0 && intake.kind != "files": "cannot be read now"
             // A journal does not tell how much is left.
             case nil: intake.caughtUp == nil ? "not looked at yet" : "read to the end \(moment(intake.caughtUp))"
             case 0?: "read to the end \(moment(intake.caughtUp))"
@@ -191,7 +199,7 @@ struct StatusText {
         let others =
             (intake.passedBy > 0 ? ", \(intake.passedBy) passed by" : "")
             + (intake.leftOut > 0 ? ", \(intake.leftOut) left out over the limit" : "")
-        return "\(intake.application): \(CountText.of(intake.files, "file")), \(behind), "
+        return "\(intake.application): \(source), \(behind), "
             + "\(CountText.of(intake.stored, "line")) stored\(others)"
             + (intake.failure.map { "; WAITS: \($0)" } ?? "")
     }

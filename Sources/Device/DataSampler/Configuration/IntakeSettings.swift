@@ -1,4 +1,5 @@
 import Intake
+import ListeningSockets
 import LogStore
 import TelemetryBasics
 import WireModel
@@ -162,9 +163,9 @@ extension IntakeSettings {
         _ refuse: (String) -> DataSamplerError, dataDirectory directory: String
     ) throws(DataSamplerError) {
         if let socket {
-            guard socket.hasPrefix("/"), socket.utf8.count <= SyslogAddress.pathBytes else {
+            guard case .path = SocketAddress(socket) else {
                 throw refuse(
-                    ".socket is '\(socket)': it must be an absolute path of at most \(SyslogAddress.pathBytes) bytes")
+                    ".socket is '\(socket)': it must be an absolute path of at most \(SocketAddress.longestPath) bytes")
             }
             guard !socket.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
                 throw refuse(".socket is '\(socket)': the data directory is the agent's own; name a path elsewhere")
@@ -172,11 +173,11 @@ extension IntakeSettings {
         }
         for (key, text) in [("udp", udp), ("tcp", tcp)] {
             guard let text else { continue }
-            guard let address = SyslogAddress.parse(text) else {
+            guard let address = SocketAddress(text), case .internet(_, 1...) = address else {
                 throw refuse(
                     ".\(key) is '\(text)': it must be an address and a port, such as 127.0.0.1:5514 or [::1]:5514")
             }
-            guard allowRemote || LoopbackHost.contains(address.host) else {
+            guard allowRemote || address.isLocal else {
                 throw refuse(
                     ".\(key) is '\(text)', which other machines can reach, and anybody there could fill the store: "
                         + "use 127.0.0.1, or set allowRemote to true")
@@ -224,11 +225,11 @@ extension SyslogIntake.Configuration {
     init(_ settings: IntakeSettings) {
         var addresses: [SyslogAddress] = []
         if let path = settings.socket { addresses.append(.local(path)) }
-        if let udp = settings.udp.flatMap({ SyslogAddress.parse($0) }) {
-            addresses.append(.udp(host: udp.host, port: udp.port))
+        if case .internet(let host, let port) = settings.udp.flatMap({ SocketAddress($0) }) {
+            addresses.append(.udp(host: host, port: port))
         }
-        if let tcp = settings.tcp.flatMap({ SyslogAddress.parse($0) }) {
-            addresses.append(.tcp(host: tcp.host, port: tcp.port))
+        if case .internet(let host, let port) = settings.tcp.flatMap({ SocketAddress($0) }) {
+            addresses.append(.tcp(host: host, port: port))
         }
         self.init(addresses)
         priority = settings.priority

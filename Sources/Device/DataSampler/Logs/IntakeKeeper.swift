@@ -222,7 +222,9 @@ final class IntakeKeeper: Sendable {
 
     private func report(_ status: IntakeCommitter.Status) -> DataSamplerStatus.Intake {
         DataSamplerStatus.Intake(
-            application: status.application, files: status.lag.parts, behindBytes: status.lag.bytes,
+            application: status.application,
+            kind: (settings[status.application]?.kind ?? .files).rawValue, parts: status.lag.parts,
+            behindBytes: status.lag.bytes,
             caughtUp: status.caughtUp.map {
                 clock.wallMicroseconds() - (clock.bootMilliseconds() - $0) * 1000
             },

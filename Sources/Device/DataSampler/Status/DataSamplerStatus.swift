@@ -229,13 +229,16 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var reason: String?
     }
 
-    /// Files that are taken into the log store, as one application there. Counts are since the start.
+    /// Something that is taken into the log store, as one application there. Counts are since the start.
     public struct Intake: Codable, Equatable, Sendable {
         /// The application of the lines.
         public var application: String
-        /// Files that are read now.
-        public var files: Int
-        /// Bytes of them that were not read yet; `nil` before the first look.
+        /// What is read: `files`, `journal`, `kernel` or `syslog`.
+        public var kind: String
+        /// Files that are read now; of syslog, open sockets with those of connections; of the others 1, or 0 while the
+        /// kernel's ring cannot be read.
+        public var parts: Int
+        /// Bytes of them that were not read or stored yet; `nil` before the first look, and where it is not known.
         public var behindBytes: Int?
         /// When everything that was there had been stored; `nil`: not yet.
         public var caughtUp: Int64?
@@ -248,7 +251,7 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var leftOut: UInt64
         /// Why nothing can be stored now; `nil` if it can.
         public var failure: String?
-        /// Files that cannot be read, and why; at most 10.
+        /// What cannot be read, and why; at most 10.
         public var problems: [String]
     }
 

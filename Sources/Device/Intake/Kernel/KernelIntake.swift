@@ -79,7 +79,7 @@ package final class KernelIntake: IntakeSource {
     deinit { buffer.deallocate() }
 
     package var lag: IntakeLag {
-        IntakeLag(bytes: isAtEnd ? 0 : nil, parts: 1, problems: problem.map { [$0] } ?? [])
+        IntakeLag(bytes: isAtEnd ? 0 : nil, parts: problem == nil ? 1 : 0, problems: problem.map { [$0] } ?? [])
     }
 
     package func begin(at positions: [String: [UInt8]]) {

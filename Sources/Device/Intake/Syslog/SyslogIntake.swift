@@ -22,7 +22,7 @@ package final class SyslogIntake: IntakeSource {
     /// shorter, and a clock that was never set is further away.
     private static let aheadMicroseconds: Int64 = 86_400_000_000
     private static let behindMicroseconds: Int64 = 365 * 86_400_000_000
-    /// Milliseconds between two tries to listen.
+    /// Milliseconds between two looks at the addresses.
     private static let retryMilliseconds: Int64 = 1_000
 
     private let configuration: Configuration
@@ -91,8 +91,13 @@ package final class SyslogIntake: IntakeSource {
 
     private func listen() {
         let now = clock.bootMilliseconds()
-        guard !isStopped, listeners.count < configuration.addresses.count, now >= nextTry else { return }
+        guard !isStopped, now >= nextTry else { return }
         nextTry = now + Self.retryMilliseconds
+        // A socket whose path somebody removed, or put another socket at, would be silent for ever.
+        for (index, listener) in listeners where !listener.isInPlace {
+            listener.stop()
+            listeners[index] = nil
+        }
         for (index, address) in configuration.addresses.enumerated() where listeners[index] == nil {
             do throws(IntakeFailure) {
                 listeners[index] = try SyslogListener(address, inbox, clock: clock, limits: configuration.limits)

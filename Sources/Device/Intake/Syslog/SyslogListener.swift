@@ -1,4 +1,5 @@
 import Glibc
+import ListeningSockets
 import LogStore
 import Synchronization
 import TelemetryBasics
@@ -27,12 +28,12 @@ final class SyslogListener: Sendable {
     private static let lookMilliseconds: Int32 = 1_000
     /// Datagrams that are read before the thread looks whether it is to stop.
     private static let turnDatagrams = 256
+    /// Connections that are accepted before those that are open have their turn: more than wait in the kernel, so that
+    /// a stop takes all that came before it.
+    private static let turnConnections = ListeningSocket.backlog + 1
     /// Datagrams, and pieces of each connection, that are read at a stop, because others may go on to send.
     private static let lastDatagrams = 10_000
     private static let lastPieces = 64
-
-    /// `MSG_TRUNC` of Linux.
-    private static let truncationFlag: Int32 = 0x20
 
     private struct State {
         var isStopping = false
@@ -43,7 +44,7 @@ final class SyslogListener: Sendable {
     private let limits: Limits
     private let inbox: SyslogInbox
     private let clock: IntakeClock
-    private let descriptor: Int32
+    private let socket: ListeningSocket
     /// A pipe: what is written into the second end wakes the thread, which ends.
     private let stopper: (read: Int32, write: Int32)
     private let state = Mutex(State())
@@ -57,13 +58,14 @@ final class SyslogListener: Sendable {
         self.inbox = inbox
         self.clock = clock
         self.limits = limits
-        descriptor = try address.open()
+        socket = try address.open()
         var ends: [Int32] = [-1, -1]
         let hasPipe = pipe(&ends) == 0
         stopper = (ends[0], ends[1])
         for end in ends where hasPipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         guard hasPipe, BackgroundThread.start("ws1-syslog", { self.run() }) else {
-            for descriptor in ends + [descriptor] where descriptor >= 0 { close(descriptor) }
+            for descriptor in ends where descriptor >= 0 { close(descriptor) }
+            socket.close()
             throw IntakeFailure("syslog is not received at \(address.text): there is no room for a thread or a pipe")
         }
     }
@@ -71,15 +73,13 @@ final class SyslogListener: Sendable {
     var connections: Int { state.withLock { $0.connections } }
 
     /// The port that the system chose; `nil` for a path.
-    var port: UInt16? {
-        var four = sockaddr_in6()
-        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-        let result = withUnsafeMutablePointer(to: &four) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        guard result == 0, [sa_family_t(AF_INET), sa_family_t(AF_INET6)].contains(four.sin6_family) else { return nil }
-        return UInt16(bigEndian: four.sin6_port)
-    }
+    var port: UInt16? { socket.port }
+
+    /// For tests, which make its memory in the kernel small.
+    var descriptor: Int32 { socket.descriptor }
+
+    /// Whether programs find it: nobody took its path away.
+    var isInPlace: Bool { socket.isInPlace }
 
     /// Takes what is there, and ends. Once it returns, nothing more comes into the inbox.
     func stop() {
@@ -104,18 +104,16 @@ final class SyslogListener: Sendable {
         var connections: [Int32: Connection] = [:]
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
         var dropped: UInt32 = 0
-        let isStream = if case .tcp = address { true } else { false }
         while true {
-            var polls = ([stopper.read, descriptor] + connections.keys).map {
+            var polls = ([stopper.read, socket.descriptor] + connections.keys).map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }
             _ = poll(&polls, nfds_t(polls.count), connections.isEmpty ? -1 : Self.lookMilliseconds)
             let isStopping = polls[0].revents != 0
             if polls[1].revents != 0 || isStopping {
-                if isStream {
-                    accept(&connections)
-                } else {
-                    receive(isStopping ? Self.lastDatagrams : Self.turnDatagrams, &dropped, buffer)
+                switch address.kind {
+                case .connections: accept(&connections, buffer)
+                case .datagrams: receive(isStopping ? Self.lastDatagrams : Self.turnDatagrams, &dropped, buffer)
                 }
             }
             // At a stop all that is there is read, and else a piece of each, so that each has its turn.
@@ -131,8 +129,8 @@ final class SyslogListener: Sendable {
             if isStopping { break }
         }
         for connection in connections.keys { end(connection, &connections) }
-        if case .local(let path) = address { unlink(path) }
-        for descriptor in [descriptor, stopper.read, stopper.write] { close(descriptor) }
+        socket.close()
+        for descriptor in [stopper.read, stopper.write] { close(descriptor) }
         buffer.deallocate()
         hasEnded.wake()
     }
@@ -145,60 +143,20 @@ final class SyslogListener: Sendable {
 
     private func receive(_ maximum: Int, _ dropped: inout UInt32, _ buffer: UnsafeMutableRawBufferPointer) {
         for _ in 0..<maximum {
-            guard let datagram = Self.readDatagram(descriptor, into: buffer) else { return }
-            if let drops = datagram.drops {
-                // The number counts since the socket was made, and may begin anew.
-                if drops != dropped { inbox.count(SyslogInbox.Losses(inKernel: UInt64(drops &- dropped))) }
-                dropped = drops
-            }
-            let kept = min(datagram.bytes, buffer.count, limits.messageBytes)
-            if kept > 0 { add(Array(buffer[..<kept]), leftOutBytes: datagram.bytes - kept) }
+            guard let bytes = socket.receive(into: buffer) else { break }
+            let kept = min(bytes, buffer.count, limits.messageBytes)
+            if kept > 0 { add(Array(buffer[..<kept]), leftOutBytes: bytes - kept) }
         }
-    }
-
-    /// - Returns: the bytes of the datagram, also those that found no room, and how many the kernel dropped since the
-    ///   socket was made, as far as it says so; `nil` if nothing is there.
-    static func readDatagram(
-        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
-    ) -> (bytes: Int, drops: UInt32?)? {
-        // As the kernel aligns what stands beside a datagram.
-        withUnsafeTemporaryAllocation(byteCount: 128, alignment: 8) { control in
-            var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
-            return withUnsafeMutablePointer(to: &vector) { vector in
-                var head = msghdr()
-                head.msg_iov = vector
-                head.msg_iovlen = 1
-                head.msg_control = control.baseAddress
-                head.msg_controllen = control.count
-                // With this flag the length is that of the datagram, also where it is longer than the buffer.
-                let count = retryingOnInterrupt { recvmsg(descriptor, &head, truncationFlag) }
-                guard count >= 0 else { return nil }
-                return (count, drops(in: UnsafeRawBufferPointer(rebasing: control[..<Int(head.msg_controllen)])))
-            }
-        }
-    }
-
-    /// The drops that the kernel tells beside a datagram: a length of 8 bytes, a level, a type, and the number.
-    static func drops(in control: UnsafeRawBufferPointer) -> UInt32? {
-        var offset = 0
-        while offset + 16 <= control.count {
-            let length = control.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            let level = control.loadUnaligned(fromByteOffset: offset + 8, as: Int32.self)
-            let type = control.loadUnaligned(fromByteOffset: offset + 12, as: Int32.self)
-            guard length >= 16, length <= UInt64(control.count - offset) else { return nil }
-            if level == SOL_SOCKET, type == SyslogAddress.dropCount, length >= 20 {
-                return control.loadUnaligned(fromByteOffset: offset + 16, as: UInt32.self)
-            }
-            offset += (Int(length) + 7) & ~7
-        }
-        return nil
+        let drops = socket.drops
+        if drops != dropped { inbox.count(SyslogInbox.Losses(inKernel: UInt64(drops &- dropped))) }
+        dropped = drops
     }
 
     // MARK: - Connections
 
-    private func accept(_ connections: inout [Int32: Connection]) {
-        while true {
-            let connection = Glibc.accept(descriptor, nil, nil)
+    private func accept(_ connections: inout [Int32: Connection], _ buffer: UnsafeMutableRawBufferPointer) {
+        for _ in 0..<Self.turnConnections {
+            let connection = Glibc.accept(socket.descriptor, nil, nil)
             guard connection >= 0 else {
                 // Without a descriptor the next one waits, and the thread shall not spin.
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { _ = poll(nil, 0, Self.pauseMilliseconds) }
@@ -206,6 +164,12 @@ final class SyslogListener: Sendable {
             }
             _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
             _ = fcntl(connection, F_SETFL, O_NONBLOCK)
+            if connections.count >= limits.connections {
+                // Programs that connect, send a line and leave take nobody's place: their line is read, then their end.
+                for connection in Array(connections.keys) {
+                    for _ in 0..<2 { guard read(connection, &connections, buffer) else { break } }
+                }
+            }
             let now = clock.bootMilliseconds()
             if connections.count >= limits.connections,
                 let quietest = connections.min(by: { $0.value.last < $1.value.last }),

@@ -15,6 +15,8 @@ import WireModel
 package final class PrometheusSource: MetricSource {
     package struct Configuration: Sendable {
         var url: EndpointURL
+        /// The URL without its path, which belongs to the request.
+        var server: EndpointURL
         /// How long a scrape may take.
         package var limit: Duration
         /// The most series of a sample.
@@ -25,6 +27,7 @@ package final class PrometheusSource: MetricSource {
         package init(url: String, limit: Duration, series: Int) throws(MetricAddressError) {
             do throws(ConnectionSettingsError) {
                 self.url = try EndpointURL(server: url, name: "URL")
+                server = try EndpointURL(server: String("\(self.url)".dropLast(self.url.prefix.count)), name: "URL")
             } catch {
                 throw MetricAddressError(error.message)
             }
@@ -76,13 +79,13 @@ package final class PrometheusSource: MetricSource {
 
     private func scrape() async throws(MetricAddressError) -> [UInt8] {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let settings = ConnectionSettings(collector: configuration.url)
+        let settings = ConnectionSettings(collector: configuration.server)
         let result: Result<TransportResponse, MetricAddressError>
         do {
             let connection = HTTPConnection(settings, try settings.clientConfiguration(), on: group)
             do {
                 let request = TransportRequest(
-                    method: .get, path: configuration.url.prefix.isEmpty ? "/metrics" : "",
+                    method: .get, path: configuration.url.prefix.isEmpty ? "/metrics" : configuration.url.prefix,
                     headers: [("accept", Self.accepted)], timeout: configuration.limit,
                     maximumResponseBytes: Self.maximumBytes)
                 result = .success(try await connection.send(request))

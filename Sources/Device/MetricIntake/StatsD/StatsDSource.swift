@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import ListeningSockets
 import Synchronization
 
 /// StatsD over UDP or a Unix datagram socket.
@@ -33,10 +34,12 @@ package final class StatsDSource: MetricSource {
         var turn: UInt64 = 0
         var isOn = false
         var failure: String?
-        var port: UInt16 = 0
+        /// What is open, for questions; the thread closes it.
+        var socket: ListeningSocket?
     }
 
     private static let packetBytes = 64 * 1024
+    private static let bufferBytes: Int32 = 4 << 20
     /// Packets whose values are added together.
     private static let packetsAtOnce = 16
 
@@ -61,7 +64,10 @@ package final class StatsDSource: MetricSource {
     }
 
     /// The UDP port; 0 while there is none.
-    var port: UInt16 { state.withLock(\.port) }
+    var port: UInt16 { state.withLock { $0.socket?.port ?? 0 } }
+
+    /// For tests, which make its memory in the kernel small.
+    var descriptor: Int32? { state.withLock { $0.socket?.descriptor } }
 
     package func begin() {
         state.withLock { state in
@@ -75,17 +81,18 @@ package final class StatsDSource: MetricSource {
         state.withLock { state in
             guard state.isOn else { return }
             state.isOn = false
-            if let stop = state.stop { close(stop) }
-            state.stop = nil
+            stop(&state)
             state.turn += 1
             state.table.removeAll()
             state.tally.restart()
-            (state.failure, state.port) = (nil, 0)
+            state.failure = nil
         }
     }
 
     package func collect() async -> [MetricPoint] {
         state.withLock { state in
+            // A socket whose path somebody removed would be silent for ever.
+            if let socket = state.socket, !socket.isInPlace { stop(&state) }
             // What could not be opened is tried again.
             if state.isOn, state.stop == nil { listen(&state) }
             let points = state.table.take()
@@ -93,6 +100,12 @@ package final class StatsDSource: MetricSource {
                 + state.tally.finish(
                     series: points.count, limit: configuration.series, failure: state.failure, countsDrops: true)
         }
+    }
+
+    /// Has the thread end.
+    private func stop(_ state: inout State) {
+        if let stop = state.stop { close(stop) }
+        (state.stop, state.socket) = (nil, nil)
     }
 
     private func listen(_ state: inout State) {
@@ -107,14 +120,15 @@ package final class StatsDSource: MetricSource {
         let (turn, stop, address) = (state.turn, ends[0], configuration.address)
         queue.async { [weak self] in
             defer { close(stop) }
-            do throws(MetricAddressError) {
-                let socket = try StatsDSocket(address)
+            do throws(ListenFailure) {
+                let socket = try ListeningSocket(address.place, .datagrams, bufferBytes: Self.bufferBytes)
+                defer { socket.close() }
                 self?.state.withLock { state in
-                    if state.turn == turn { (state.failure, state.port) = (nil, socket.port) }
+                    if state.turn == turn { (state.failure, state.socket) = (nil, socket) }
                 }
                 Self.serve(socket, stop) { self?.take($0, turn) }
             } catch {
-                self?.failed(error.message, turn)
+                self?.failed("StatsD cannot be received at \(address): \(error)", turn)
             }
         }
     }
@@ -123,8 +137,7 @@ package final class StatsDSource: MetricSource {
         state.withLock { state in
             guard state.turn == turn else { return }
             state.failure = message
-            if let stop = state.stop { close(stop) }
-            state.stop = nil
+            stop(&state)
         }
     }
 
@@ -136,9 +149,10 @@ package final class StatsDSource: MetricSource {
 
     /// Takes packets until the pipe is closed.
     /// - Parameter take: what some packets had.
-    private static func serve(_ socket: StatsDSocket, _ stop: Int32, _ take: ([Input]) -> Void) {
+    private static func serve(_ socket: ListeningSocket, _ stop: Int32, _ take: ([Input]) -> Void) {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: packetBytes, alignment: 16)
         defer { memory.deallocate() }
+        var dropped: UInt32 = 0
         while true {
             var waiting = [
                 pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
@@ -148,12 +162,8 @@ package final class StatsDSource: MetricSource {
             if waiting[1].revents != 0 { return }
             var inputs: [Input] = []
             for _ in 0..<packetsAtOnce {
-                var dropped: UInt64 = 0
-                guard case .packet(let count, let isWhole) = socket.receive(into: memory, dropped: &dropped) else {
-                    break
-                }
-                if dropped > 0 { inputs.append(.dropped(dropped)) }
-                guard isWhole else {
+                guard let count = socket.receive(into: memory) else { break }
+                guard count <= memory.count else {
                     inputs.append(.invalid("a packet has more than \(packetBytes) bytes"))
                     continue
                 }
@@ -165,6 +175,9 @@ package final class StatsDSource: MetricSource {
                     }
                 }
             }
+            let drops = socket.drops
+            if drops != dropped { inputs.append(.dropped(UInt64(drops &- dropped))) }
+            dropped = drops
             take(inputs)
         }
     }
