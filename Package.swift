@@ -382,7 +382,7 @@ let package = Package(
         tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("WipeCertificates", ["TestKit", "WireModel"]),
-        tests("OTLP", ["Gzip", swiftProtobuf]),
+        tests("OTLP", ["Gzip", swiftProtobuf], exclude: ["Captured"]),
         tests("Gzip", ["TestKit"]),
         tests("SQLite", ["TestKit"]),
         tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),

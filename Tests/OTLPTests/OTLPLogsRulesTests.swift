@@ -3,7 +3,7 @@ import OTLP
 import Testing
 
 @Suite struct OTLPLogsRulesTests {
-    private func tally(_ records: [OTLPLogRecord]) -> (kept: [OTLPLogRecord], tally: OTLPTally) {
+    private func checked(_ records: [OTLPLogRecord]) -> (kept: [OTLPLogRecord], tally: OTLPTally) {
         var request = Sample.logs(records)
         let tally = request.removeForbidden()
         return (request.resourceLogs[0].scopeLogs[0].logRecords, tally)
@@ -24,7 +24,7 @@ import Testing
         for letter in ["e", "é", "😀"] {
             var record = Sample.record
             record.eventName = String(repeating: letter, count: length)
-            let (kept, tally) = tally([Sample.record, record, Sample.record])
+            let (kept, tally) = checked([Sample.record, record, Sample.record])
             #expect(kept.count == (isGood ? 3 : 2))
             #expect(tally.count(of: .eventNameTooLong) == (isGood ? 0 : 1))
         }
@@ -33,9 +33,9 @@ import Testing
     @Test(arguments: [2, 16, 17, 200]) func `A key that is there twice rejects the record`(count: Int) {
         var record = Sample.record
         record.attributes = (0..<count).map { Sample.attribute("k\($0)") }
-        #expect(tally([record]).tally.rejected == 0)
+        #expect(checked([record]).tally.rejected == 0)
         record.attributes[count - 1].key = "k0"
-        let (kept, tally) = tally([record, Sample.record])
+        let (kept, tally) = checked([record, Sample.record])
         #expect(kept == [Sample.record])
         #expect(tally.count(of: .duplicateAttribute) == 1)
         #expect(tally.message(.logs).contains("first at resource_logs[0].scope_logs[0].log_records[0]"))
@@ -44,7 +44,7 @@ import Testing
     @Test func `Keys are compared by their bytes`() {
         var record = Sample.record
         record.attributes = [Sample.attribute("\u{e9}"), Sample.attribute("e\u{301}")]
-        #expect(tally([record]).tally.rejected == 0)
+        #expect(checked([record]).tally.rejected == 0)
     }
 
     @Test func `A map among the values has unique keys too`() {
@@ -54,12 +54,12 @@ import Testing
                 Sample.value { $0.kvlistValue.values = [Sample.attribute("k"), Sample.attribute("k")] }
             ]
         }
-        #expect(tally([record]).tally.count(of: .duplicateAttribute) == 1)
+        #expect(checked([record]).tally.count(of: .duplicateAttribute) == 1)
         record.body = OTLPAnyValue()
         record.attributes = [
             Sample.attribute("m", Sample.value { $0.kvlistValue.values = [.init(), .init()] })
         ]
-        #expect(tally([record]).tally.count(of: .duplicateAttribute) == 1)
+        #expect(checked([record]).tally.count(of: .duplicateAttribute) == 1)
     }
 
     @Test func `A resource or scope with a key twice rejects what it holds, and nothing else`() {
@@ -81,7 +81,7 @@ import Testing
         for (trace, span) in [(Data([1]), Sample.span), (Sample.trace, Data(count: 8)), (Data(count: 17), Data())] {
             var record = Sample.record
             (record.traceID, record.spanID) = (trace, span)
-            let (kept, tally) = tally([record])
+            let (kept, tally) = checked([record])
             #expect(tally.rejected == 0)
             #expect(tally.count(of: .identifierLength) == 1)
             #expect(kept[0].traceID == (trace == Sample.trace ? trace : Data()))
@@ -96,7 +96,7 @@ import Testing
             Sample.attribute("p", Sample.value { $0.arrayValue.values = [Sample.value { $0.stringValueStrindex = 3 }] })
         )
         record.body.stringValueStrindex = 4
-        let (kept, tally) = tally([record])
+        let (kept, tally) = checked([record])
         #expect(tally.rejected == 0)
         #expect(tally.count(of: .profilesReference) == 1)
         #expect(kept[0].body.value == nil)
@@ -104,6 +104,6 @@ import Testing
     }
 
     @Test func `A record without a time stays`() {
-        #expect(tally([OTLPLogRecord()]).tally.rejected == 0)
+        #expect(checked([OTLPLogRecord()]).tally.rejected == 0)
     }
 }

@@ -3,7 +3,7 @@ import OTLP
 import Testing
 
 @Suite struct OTLPMetricsRulesTests {
-    private func tally(_ metrics: [OTLPMetric]) -> (kept: [OTLPMetric], tally: OTLPTally) {
+    private func checked(_ metrics: [OTLPMetric]) -> (kept: [OTLPMetric], tally: OTLPTally) {
         var request = Sample.metrics(metrics)
         let tally = request.removeForbidden()
         return (request.resourceMetrics[0].scopeMetrics[0].metrics, tally)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `A point without a time is rejected, and its neighbours stay`() {
-        let (kept, tally) = tally([Sample.gauge([Sample.point, number { $0.timeUnixNano = 0 }, Sample.point])])
+        let (kept, tally) = checked([Sample.gauge([Sample.point, number { $0.timeUnixNano = 0 }, Sample.point])])
         #expect(kept == [Sample.gauge([Sample.point, Sample.point])])
         #expect(tally.items == 3)
         #expect(tally.rejected == 1)
@@ -61,7 +61,7 @@ import Testing
             Sample.histogram([Sample.histogramPoint, Sample.histogramPoint], temporality),
             Sample.exponential([Sample.exponentialPoint, Sample.exponentialPoint], temporality),
         ] {
-            let (kept, tally) = tally([metric])
+            let (kept, tally) = checked([metric])
             #expect(kept[0].pointCount == (isGood ? 2 : 0))
             #expect(tally.count(of: .temporalityMissing) == (isGood ? 0 : 2))
         }
@@ -149,22 +149,23 @@ import Testing
 
     @Test func `A metric has a name and unique keys in its metadata`() {
         #expect(
-            tally([
+            checked([
                 Sample.metric {
-                    $0.gauge.dataPoints = [Sample.point]; $0.name = ""
+                    $0.gauge.dataPoints = [Sample.point]
+                    $0.name = ""
                 }
             ]).tally.rejected == 1)
         let double = Sample.metric {
             $0.gauge.dataPoints = [Sample.point, Sample.point]
             $0.metadata = [Sample.attribute("a"), Sample.attribute("a")]
         }
-        #expect(tally([double]).tally.count(of: .duplicateAttribute) == 2)
-        #expect(tally([Sample.metric { _ in }]).tally == tally([]).tally)
+        #expect(checked([double]).tally.count(of: .duplicateAttribute) == 2)
+        #expect(checked([Sample.metric { _ in }]).tally == checked([]).tally)
     }
 
     @Test func `A key that is there twice rejects the point`() {
         let point = number { $0.attributes = [Sample.attribute("a"), Sample.attribute("a", "y")] }
-        #expect(tally([Sample.gauge([point, Sample.point])]).tally.count(of: .duplicateAttribute) == 1)
+        #expect(checked([Sample.gauge([point, Sample.point])]).tally.count(of: .duplicateAttribute) == 1)
     }
 
     @Test func `An exemplar without a value goes away, and the point stays`() {
@@ -173,7 +174,7 @@ import Testing
         var wrong = Sample.exemplar
         wrong.traceID = Data([1])
         let point = number { $0.exemplars = [empty, wrong, Sample.exemplar] }
-        let (kept, tally) = tally([Sample.sum([point])])
+        let (kept, tally) = checked([Sample.sum([point])])
         #expect(tally.rejected == 0)
         #expect(tally.count(of: .exemplarWithoutValue) == 1)
         #expect(tally.count(of: .identifierLength) == 1)

@@ -1,5 +1,6 @@
 import Foundation
 import OTLP
+import SwiftProtobuf
 import Testing
 
 @Suite struct OTLPRequestTests {

@@ -15,12 +15,12 @@ extension [OTLPKeyValue] {
         return contains { $0.value.hasDuplicateKey }
     }
 
+    /// Whether a value is one that only profiles can have. Ask before you remove them: a change copies the list.
+    var hasProfilesReference: Bool { contains { $0.value.hasProfilesReference } }
+
     /// Leaves the values out that only profiles can have.
-    /// - Returns: how many.
-    mutating func removeProfilesReferences() -> Int {
-        // Most requests have none, and a change would copy the list.
-        guard contains(where: { $0.value.hasProfilesReference }) else { return 0 }
-        return indices.reduce(0) { $0 + self[$1].value.removeProfilesReferences() }
+    mutating func removeProfilesReferences() {
+        for place in indices { self[place].value.removeProfilesReferences() }
     }
 }
 
@@ -36,27 +36,22 @@ extension OTLPAnyValue {
     var hasProfilesReference: Bool {
         switch value {
         case .stringValueStrindex: true
-        case .kvlistValue(let list): list.values.contains { $0.value.hasProfilesReference }
+        case .kvlistValue(let list): list.values.hasProfilesReference
         case .arrayValue(let array): array.values.contains { $0.hasProfilesReference }
         default: false
         }
     }
 
-    /// - Returns: how many.
-    mutating func removeProfilesReferences() -> Int {
+    mutating func removeProfilesReferences() {
+        guard hasProfilesReference else { return }
         switch value {
-        case .stringValueStrindex:
-            value = nil
-            return 1
         case .kvlistValue(var list):
-            let count = list.values.removeProfilesReferences()
-            if count > 0 { value = .kvlistValue(list) }
-            return count
+            list.values.removeProfilesReferences()
+            value = .kvlistValue(list)
         case .arrayValue(var array):
-            let count = array.values.indices.reduce(0) { $0 + array.values[$1].removeProfilesReferences() }
-            if count > 0 { value = .arrayValue(array) }
-            return count
-        default: return 0
+            for place in array.values.indices { array.values[place].removeProfilesReferences() }
+            value = .arrayValue(array)
+        default: value = nil
         }
     }
 }

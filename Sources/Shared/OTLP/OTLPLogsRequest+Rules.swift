@@ -11,6 +11,10 @@ extension OTLPLogRecord {
         }
         return attributes.hasDuplicateKey || (hasBody && body.hasDuplicateKey) ? .duplicateAttribute : nil
     }
+
+    fileprivate var hasProfilesReference: Bool {
+        attributes.hasProfilesReference || (hasBody && body.hasProfilesReference)
+    }
 }
 
 extension OTLPLogsRequest: OTLPRequest {
@@ -55,11 +59,11 @@ extension OTLPLogsRequest: OTLPRequest {
                 tally.warn(.identifierLength, at: "\(place()).log_records[\(index)]")
                 records[index].removeInvalidIdentifiers()
             }
-            var references = records[index].attributes.removeProfilesReferences()
-            if records[index].hasBody, records[index].body.hasProfilesReference {
-                references += records[index].body.removeProfilesReferences()
+            if records[index].hasProfilesReference {
+                tally.warn(.profilesReference, at: "\(place()).log_records[\(index)]")
+                records[index].attributes.removeProfilesReferences()
+                if records[index].hasBody { records[index].body.removeProfilesReferences() }
             }
-            if references > 0 { tally.warn(.profilesReference, at: "\(place()).log_records[\(index)]") }
             kept?.append(records[index])
         }
         if let kept { records = kept }

@@ -28,10 +28,8 @@ extension OTLPMetric {
     fileprivate mutating func removeAllPoints() { data = nil }
 
     fileprivate mutating func removeForbidden(_ place: () -> String, _ tally: inout OTLPTally) {
-        // The payload is taken out while it changes, so that nothing is copied.
-        let taken = data
-        data = nil
-        switch taken {
+        // A list of points is copied only if one of them changes.
+        switch data {
         case .gauge(var gauge):
             gauge.dataPoints.removeForbidden(place, &tally)
             data = .gauge(gauge)
@@ -98,8 +96,9 @@ extension Array where Element: OTLPDataPoint {
                 kept = kept ?? Array(self[..<index])
                 continue
             }
-            if self[index].attributes.removeProfilesReferences() > 0 {
+            if self[index].attributes.hasProfilesReference {
                 tally.warn(.profilesReference, at: "\(place()).data_points[\(index)]")
+                self[index].attributes.removeProfilesReferences()
             }
             kept?.append(self[index])
         }
