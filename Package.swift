@@ -124,6 +124,8 @@ let package = Package(
         target("WireModel", in: .shared, ["TelemetryBasics", swiftProtobuf, crypto]),
         // A device signs its wipe certificates, a collector verifies them.
         target("WipeCertificates", in: .shared, ["WireModel", crypto]),
+        // The OpenTelemetry protocol.
+        target("OTLP", in: .shared, ["TelemetryBasics", swiftProtobuf]),
         target("Gzip", in: .shared, ["CZlib"]),
         target("SQLite", in: .shared, ["TelemetryBasics", "CSQLite"]),
         target(
@@ -383,6 +385,7 @@ let package = Package(
         tests("TelemetryBasics", ["TestKit"]),
         tests("WireModel", ["TelemetryBasics", crypto, swiftProtobuf]),
         tests("WipeCertificates", ["TestKit", "WireModel"]),
+        tests("OTLP", ["Gzip", swiftProtobuf], exclude: ["Captured"]),
         tests("Gzip", ["TestKit"]),
         tests("SQLite", ["TestKit"]),
         tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),

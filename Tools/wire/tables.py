@@ -1,5 +1,6 @@
 """All tables that follow from the schema."""
 
+import otlp
 import views
 from metrics import Metrics
 from privacy import Privacy
@@ -9,6 +10,7 @@ FOLDERS = {
     "modules": "Sources/Device/SampleModules/Generated", "kinds": "Sources/Shared/WireModel/Generated",
     "catalog": "Sources/Collector/MetricCatalog/Generated", "views": "Sources/Collector/RecordViews/Generated",
     "names": "Sources/Collector/Collector/Generated", "charts": "Sources/Collector/Console/Generated",
+    "otlp": "Sources/Shared/OTLP/Generated",
 }
 
 
@@ -27,4 +29,5 @@ def tables(schema):
     for name, text in metrics.files().items():
         found[f"{FOLDERS['catalog']}/{name}"] = text
     found[f"{FOLDERS['charts']}/MetricCharts+Usual.swift"] = metrics.charts()
+    found[f"{FOLDERS['otlp']}/OTLPShape+Messages.swift"] = otlp.shapes()
     return found

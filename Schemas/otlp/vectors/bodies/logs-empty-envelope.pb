@@ -1,0 +1,11 @@
+
+E
+3
+
+service.name	
+vectors
+
+host.id
+	vectors-1
+
+vectors1

@@ -1,0 +1,1 @@
+{"resourceLogs":[{"resource":{"attributes":[{"key":"host.id","value":{"stringValue":"vectors-1"}}]},"scopeLogs":[{"scope":{"name":"vectors"},"logRecords":[{"timeUnixNano":"1700000000000000000","body":{"stringValue":"hello"}}]}]}]}
