@@ -32,6 +32,11 @@ import WireModel
             try file.close()
         }
 
+        /// How many lines are in the file.
+        func lines() throws -> Int {
+            try Data(contentsOf: URL(fileURLWithPath: directory.file("a.log"))).count { $0 == UInt8(ascii: "\n") }
+        }
+
         func keeper() -> IntakeKeeper {
             let path = directory.file("logs")
             return IntakeKeeper(
@@ -103,13 +108,24 @@ import WireModel
         keeper.apply(Self.orders())
         try await SamplerBench.until { keeper.reports?.first?.stored == 1 }
         keeper.apply(Self.orders(isStopped: true))
+        // The turn under way may still follow the former orders, here and below.
+        try await SamplerBench.until {
+            try machine.write(["edge"])
+            return (keeper.reports?.first?.passedBy ?? 0) > 0
+        }
         try machine.write(["during 1", "during 2"])
-        try await SamplerBench.until { keeper.reports?.first?.passedBy == 2 }
+        let written = try machine.lines()
+        try await SamplerBench.until {
+            keeper.reports?.first.map { $0.stored + $0.passedBy == UInt64(written) } == true
+        }
         keeper.apply(Self.orders())
-        try machine.write(["after"])
-        try await SamplerBench.until { keeper.reports?.first?.stored == 2 }
+        try await SamplerBench.until {
+            try machine.write(["after"])
+            return try machine.stored().contains("after")
+        }
         await keeper.close()
-        #expect(try machine.stored() == ["before", "after"])
+        let stored = try machine.stored()
+        #expect(stored.first == "before" && Set(stored).subtracting(["edge"]) == ["before", "after"])
     }
 
     @Test func `Other scrub rules hold for the lines that follow`() async throws {
@@ -210,10 +226,11 @@ import WireModel
         try machine.write(["2026-11-29 one", "  2026-11-29 is part of it", "2026-11-30 two", "2026-12-01 open"])
         let keeper = machine.keeper()
         keeper.apply(Self.orders())
-        try await SamplerBench.until { keeper.reports?.first?.stored == 2 }
+        // On a busy machine the open event has waited long enough, and is stored as well.
+        try await SamplerBench.until { (keeper.reports?.first?.stored ?? 0) >= 2 }
         await keeper.close()
         #expect(
-            try machine.stored() == ["2026-11-29 one\\n  2026-11-29 is part of it", "2026-11-30 two"])
+            try machine.stored().prefix(2) == ["2026-11-29 one\\n  2026-11-29 is part of it", "2026-11-30 two"])
     }
 
     @Test func `A whole device takes in its files, says so, and stops for do-not-disturb and a wipe`() async throws {
@@ -234,10 +251,13 @@ import WireModel
         try await SamplerBench.until { try await intake()?.passedBy == 1 }
         try await sampler.setDoNotDisturb(false)
         try await SamplerBench.until { try await !sampler.status().doNotDisturb }
-        try machine.write(["3"])
-        try await SamplerBench.until { try await intake()?.stored == 2 }
         let logs = StoreDirectory(path: "\(data.path)/logs")
-        #expect(try Self.messages(logs) == ["1", "3"])
+        // The turn under way may still follow the former orders.
+        try await SamplerBench.until {
+            try machine.write(["3"])
+            return try Self.messages(logs).contains("3")
+        }
+        #expect(try Set(Self.messages(logs)) == ["1", "3"])
         try await sampler.wipe()
         try await SamplerBench.until { try await sampler.status().wipePending == nil }
         try await SamplerBench.until { try await intake().map { $0.stored == 0 && $0.caughtUp != nil } == true }
