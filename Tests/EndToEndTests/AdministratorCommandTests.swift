@@ -113,7 +113,8 @@ struct AdministratorCommandTests {
             try deployment.startAgent()
             try await deployment.waitUntilAgentAnswers()
             let collector = [
-                "--collector", deployment.collectorURL, "--token-file", deployment.collectorData + "/administrator-token",
+                "--collector", deployment.collectorURL, "--token-file",
+                deployment.collectorData + "/administrator-token",
             ]
             func ctl(_ arguments: String...) async throws -> Program.Outcome {
                 try await Program.ctl.run(arguments + collector)

@@ -132,7 +132,9 @@ struct PurgeCommand: AsyncParsableCommand {
         try confirmation.confirm("These records of all organizations will be removed for good")
         let count = try await data.removing { try await purge.remove(plan, by: .commandLine, in: $0) }
         let removed: Int
-        if let count { removed = count } else {
+        if let count {
+            removed = count
+        } else {
             removed = try await wait(for: try purge.ask(plan, by: .commandLine), of: purge)
         }
         try show("\(CountText.of(removed, "file")) removed.")

@@ -3,8 +3,8 @@ import SwiftProtobuf
 
 /// Which sender a resource is of, by the first rule that applies to its attributes.
 ///
-/// Every receiver finds the same identity in the same resource, whatever the order of its attributes. So nobody needs to
-/// be asked. It is no proof: a sender says of itself who it is.
+/// Every receiver finds the same identity in the same resource, whatever the order of its attributes. So nobody needs
+/// to be asked. It is no proof: a sender says of itself who it is.
 package struct OTLPResourceIdentity: Hashable, Sendable {
     package enum Rule: String, Sendable, CaseIterable {
         /// The attribute `host.id`.

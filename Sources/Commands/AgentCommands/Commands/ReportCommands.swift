@@ -95,8 +95,9 @@ struct ValidateCommand: AsyncParsableCommand {
         let shown = AgentSettings.declarations.filter { !$0.isSecret }.compactMap { setting in
             settings.shown(setting.name).map { (setting.name, $0) }
         }
+        let configuration = settings.configuration
         try Output.outcome(
-            "the configuration is valid: \(settings.configuration.collectorURL) from \(settings.configuration.directory)",
+            "the configuration is valid: \(configuration.collectorURL) from \(configuration.directory)",
             ValidationOutcome(
                 remarks: warnings + settings.remarks, settings: Dictionary(uniqueKeysWithValues: shown)),
             asJSON: json)

@@ -8,7 +8,7 @@ import WireModel
 
 /// Whether a command waits for the end of a job.
 struct FollowOptions: ParsableArguments {
-    @Flag(help: "Wait until the job has ended. The exit code is 1 if it did not come to all devices or one was refused.")
+    @Flag(help: "Wait until the job has ended. The exit code is 1 if a device did not get it.")
     var wait = false
 
     /// Prints the job, and waits for its end if that is asked for.

@@ -32,7 +32,8 @@ struct LocationCommand: AsyncParsableCommand {
         let work = try WorkDirectory(in: options.directory)
         let collector = try CollectorProcess(binary: ingest.collector, directory: options.directory)
         try letPositionsBeSent(at: collector)
-        let receivers = try ["asked", "left"].map { try FakeReceiver($0, seconds: 120 + options.rounds * seconds, in: work) }
+        let track = 120 + options.rounds * seconds
+        let receivers = try ["asked", "left"].map { try FakeReceiver($0, seconds: track, in: work) }
         let settings = [
             ("without", #"{disabledModules: ["gps"]}"#), ("with", #"{gpsd: "127.0.0.1:\#(receivers[0].port)"}"#),
         ]
@@ -67,7 +68,8 @@ struct LocationCommand: AsyncParsableCommand {
         for agent in agents { agent.stop() }
         try options.report([
             comparison("agent", ["without gps", "with gps"], values[0], values[1], "one question a second"),
-            comparison("gpsd", ["asked by nobody", "asked once a second"], values[3], values[2], "with gpsfake's part"),
+            comparison(
+                "gpsd", ["asked by nobody", "asked once a second"], values[3], values[2], "with gpsfake's part"),
         ])
     }
 
@@ -81,7 +83,8 @@ struct LocationCommand: AsyncParsableCommand {
         var results = zip(names, [without, with]).map { Comparison.Result(name: $0, figures: Figures($1)) }
         results[1].baseline = names[0]
         results[1].ratio = Figures(zip(with, without).map { $0 / $1 })
-        return Comparison(name: "location, \(name)", unit: "s of processor time a minute", results: results, notes: [note])
+        return Comparison(
+            name: "location, \(name)", unit: "s of processor time a minute", results: results, notes: [note])
     }
 
     /// Positions are dropped on the device by default, and module gps is in no new profile.
@@ -92,7 +95,8 @@ struct LocationCommand: AsyncParsableCommand {
                 headers: [
                     ("Authorization", "Bearer \(collector.administratorToken)"),
                     ("Content-Type", "application/merge-patch+json"),
-                ], body: Data(
+                ],
+                body: Data(
                     #"{"privacy": {"position": "send"}, "sampling": {"modules": ["system", "gps"]}}"#.utf8)))
         guard answer.status == 200 else {
             throw BenchmarkError("the profile was refused: \(String(decoding: answer.body, as: UTF8.self))")
