@@ -126,6 +126,8 @@ struct AdministratorCommandTests {
 
             let unnamed = try await ctl("job", "command", "send-beacon", "--yes")
             #expect(unnamed.ending == .exited(64) && unnamed.errors.contains("--all-devices"), "\(unnamed)")
+            let everybody = try await ctl("job", "revoke", "--test", "--yes")
+            #expect(everybody.ending == .exited(64) && everybody.errors.contains("--all-devices"), "\(everybody)")
             let nobody = try await ctl("job", "command", "send-beacon", "--state", "revoked", "--yes")
             #expect(nobody.ending == .exited(1) && nobody.errors.contains("no device is selected"), "\(nobody)")
             let unasked = try await ctl("job", "revoke", "--device", name)

@@ -63,6 +63,9 @@ struct DeviceFilter: ParsableArguments {
         return members
     }
 
+    /// Whether it leaves devices out. `--test` alone does not.
+    var isSelective: Bool { members.contains { $0.key != "test" } }
+
     var query: [(String, String?)] {
         members.sorted { $0.key < $1.key }.map { ($0.key, $0.value.string ?? "true") }
     }

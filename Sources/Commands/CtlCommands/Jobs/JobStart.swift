@@ -48,7 +48,7 @@ struct JobStartOptions: ParsableArguments {
     @OptionGroup var collector: CollectorOptions
 
     func validate() throws {
-        let ways = [!device.isEmpty, !filter.members.isEmpty, allDevices].count { $0 }
+        let ways = [!device.isEmpty, filter.isSelective, allDevices].count { $0 }
         guard ways == 1 else {
             throw ValidationError("say which devices: by --device, by filters such as --state, or --all-devices")
         }
