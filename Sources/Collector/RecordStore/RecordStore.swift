@@ -161,12 +161,6 @@ package protocol RecordStore: Sendable {
 }
 
 extension RecordStore {
-    package func append(
-        _ items: [UnnumberedItems], to stream: StreamName, receivedAt: Int64
-    ) async -> [UnnumberedAnswer] {
-        items.map { _ in UnnumberedAnswer(refused: "This engine does not number records.") }
-    }
-
     /// Records of one stream of a device.
     /// - Parameter kind: raw value of a record kind, `nil` for all.
     package func records(

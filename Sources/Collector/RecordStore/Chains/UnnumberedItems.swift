@@ -53,6 +53,21 @@ package struct UnnumberedItems: Equatable, Sendable {
 
     package var itemCount: Int { runs.reduce(0) { $0 + $1.items.count } }
 
+    /// The keys of its items; one that is there twice may be in it twice.
+    package var keys: [ItemKey] { runs.flatMap { $0.items.compactMap(\.key) } }
+
+    /// The earliest time of an item with a key, microseconds since 1970; `nil` if no item has one.
+    package var earliestKeyed: Int64? {
+        runs.compactMap { $0.items.compactMap { $0.key == nil ? nil : $0.record.stamp.wallTime }.min() }.min()
+    }
+
+    /// The size of what it holds in memory, in bytes.
+    var byteCount: Int {
+        runs.reduce(256) { size, run in
+            run.items.reduce(size + run.context.byteCount) { $0 + $1.record.byteCount + 64 }
+        }
+    }
+
     /// Whether a record fits into a store: 256 KiB with its envelope and number. Whoever makes items rejects others
     /// first, contexts included.
     package static func fits(_ record: NewRecord) -> Bool { record.byteCount <= WireLimits.recordBytes }
@@ -81,6 +96,25 @@ package struct UnnumberedItems: Equatable, Sendable {
             }
         }
         return nil
+    }
+}
+
+extension [UnnumberedItems] {
+    /// Splits a call's entries into those that a store takes, and the refusals of the others.
+    /// - Returns: the positions of the entries that are taken, and an answer for each of the rest.
+    package func admitted(to stream: StreamName) -> (taken: [Int], refusals: [Int: UnnumberedAnswer]) {
+        var seen: Set<DeviceID> = []
+        var (taken, refusals): ([Int], [Int: UnnumberedAnswer]) = ([], [:])
+        for (place, entry) in enumerated() {
+            if let fault = entry.fault(in: stream) {
+                refusals[place] = UnnumberedAnswer(refused: fault)
+            } else if !seen.insert(entry.device).inserted {
+                refusals[place] = UnnumberedAnswer(refused: "Device \(entry.device) is named twice.")
+            } else {
+                taken.append(place)
+            }
+        }
+        return (taken, refusals)
     }
 }
 
@@ -122,60 +156,6 @@ package struct UnnumberedAnswer: Equatable, Sendable {
         self.detail = detail
     }
 }
-
-/// Says which item it is, however often it is sent: what `log.record.uid` becomes. Holds within one device and stream.
-///
-/// Keys with one origin and numbers in a row are stored as one row.
-package struct ItemKey: Hashable, Sendable {
-    package let origin: KeyOrigin
-    /// At most `BatchPart.greatestNumber`.
-    package let number: UInt64
-
-    package init(origin: KeyOrigin, number: UInt64) {
-        self.origin = origin
-        self.number = number
-    }
-
-    /// The key of a record that one of our own collectors forwards.
-    package init(device: DeviceID, epoch: EpochID, stream: StreamName, number: UInt64) {
-        self.init(
-            origin: KeyOrigin(
-                hashing: "ws1 item origin", [device.data, epoch.data, Data([UInt8(stream.rawValue)])]),
-            number: number)
-    }
-
-    /// The key that a `log.record.uid` says. Any text is one.
-    /// - Parameter uid: if it has the form of `uid(device:epoch:stream:number:)`, records of one chain have keys in a
-    ///   row.
-    package init(uid: String) {
-        if let own = Self.own(uid) {
-            self = own
-        } else {
-            self.init(origin: KeyOrigin(hashing: "ws1 item uid", [Data(uid.utf8)]), number: 0)
-        }
-    }
-
-    /// The `log.record.uid` with which our own collectors forward a record.
-    package static func uid(device: DeviceID, epoch: EpochID, stream: StreamName, number: UInt64) -> String {
-        "ws1:\(device):\(epoch):\(stream):\(number)"
-    }
-
-    private static func own(_ uid: String) -> ItemKey? {
-        guard uid.utf8.starts(with: "ws1:".utf8) else { return nil }
-        let fields = uid.split(separator: ":", omittingEmptySubsequences: false)
-        guard fields.count == 5, let device = DeviceID(String(fields[1])), let epoch = EpochID(String(fields[2])),
-            let stream = StreamName(name: String(fields[3])), let number = UInt64(fields[4]),
-            number <= BatchPart.greatestNumber,
-            // Two texts never have one key.
-            uid == Self.uid(device: device, epoch: epoch, stream: stream, number: number)
-        else { return nil }
-        return ItemKey(device: device, epoch: epoch, stream: stream, number: number)
-    }
-}
-
-package enum KeyOriginSubject {}
-/// Where keys with numbers in a row come from: a hash of a foreign `log.record.uid`, or of one of our own chains.
-package typealias KeyOrigin = Identifier<KeyOriginSubject>
 
 extension EpochID {
     /// The epoch under which a collector numbers the records of a device that numbers none.

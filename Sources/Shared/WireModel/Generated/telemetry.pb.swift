@@ -321,7 +321,7 @@ package nonisolated enum WireRejectReason: SwiftProtobuf.Enum, Swift.CaseIterabl
   /// not a Record, or its number is not its place in the part
   case malformedEnvelope // = 2
 
-  /// the organization refuses this kind
+  /// The organization refuses this kind, or only collectors make it (OTLP_CONTEXT, OTLP_LOG, OTLP_METRICS).
   case policy // = 3
   case UNRECOGNIZED(Int)
 
