@@ -85,6 +85,49 @@ struct EventRouteTests {
         }
     }
 
+    @Test func `Points that came as OTLP are shown among samples, with their context`() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let sender = ItemSender(device: device.id, stream: .sample)
+        var (context, points) = (OTLPResourceMetrics(), OTLPScopeMetrics())
+        var scope = OTLPScopeMetrics()
+        scope.scope.name = "till"
+        context.scopeMetrics = [scope]
+        var metric = OTLPMetric()
+        metric.name = "queue.length"
+        var point = OTLPNumberPoint()
+        point.asInt = 7
+        metric.gauge.dataPoints = [point]
+        points.metrics = [metric]
+        func record(_ kind: WireRecordKind, _ body: Data) -> NewRecord {
+            NewRecord(
+                stream: .sample, kind: kind, stamp: RecordStamp(wallTime: Harness.now, bootID: nil, timeSinceBoot: 0),
+                body: body)
+        }
+        let run = UnnumberedItems.Run(
+            context: record(.otlpContext, try context.serializedData()),
+            items: [.init(record(.otlpMetrics, try points.serializedData()))])
+        #expect(await harness.store.append(sender.items(run), to: .sample).stored == 1)
+        try await harness.route { client in
+            let page = try await client.json("/api/v1/devices/\(device.id)/samples", bearer: "viewer-default")
+            #expect(page.objects("items").count == 1, "a context is no item of its own")
+            let item = try #require(page.objects("items").first)
+            let shown = try #require(item.object("otlp")?.objects("metrics").first)
+            #expect(shown.text("name") == "queue.length" && item.text("body") == nil)
+            #expect(item.object("context")?.object("scope")?.text("name") == "till")
+        }
+        // An export has both, as they are stored.
+        let stored = try await harness.store.scan(RecordQuery(.one(device.id), stream: .sample), after: nil).records
+        let lines = try stored.map { record in
+            try #require(
+                try JSONSerialization.jsonObject(
+                    with: JSONEncoder().encode(ExportLine(record, of: .sample, organization: "default")))
+                    as? [String: Any])
+        }
+        #expect(lines.compactMap { $0["kind"] as? String } == ["otlp-context", "otlp-metrics"])
+        #expect(lines.allSatisfy { $0["context"] != nil && $0["body"] == nil } && lines.last?["otlp"] != nil)
+    }
+
     @Test func `Events come newest first over all devices`() async throws {
         let harness = Harness()
         let devices = try await scene(harness)

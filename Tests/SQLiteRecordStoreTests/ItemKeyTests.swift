@@ -104,7 +104,8 @@ import WireModel
         let frames = (bytes - 32) / frame
         try #require(frames > 14)
         var stored: Set<Int> = []
-        var cuts = [0, 20]
+        // The schema was synced before the first record, so a kill leaves the WAL.
+        var cuts = [20]
         for place in 0...frames {
             cuts.append(32 + place * frame)
             if place < frames { cuts.append(32 + place * frame + frame / 2) }
