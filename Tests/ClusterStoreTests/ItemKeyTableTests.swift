@@ -105,12 +105,15 @@ import WireModel
                 "ALTER TABLE \(bed.postgreSQL.name).slice_\(stream) DROP COLUMN item_keys",
                 settings: ["replication_alter_partitions_sync": "2"], on: bed.clickHouse.client.replicas[0])
         }
-        try await execute("DROP TABLE item_key; DELETE FROM record_store_version WHERE version = 2", bed)
-        await #expect(throws: StoreError.self) { _ = try await bed.open() }
+        try await execute("DROP TABLE item_key; UPDATE record_store_version SET number = 1", bed)
+        let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
+        #expect(try await ClusterSetup.isUpToDate(database) == false)
         let steps = try await ClusterSetup(bed.configuration, logger: ClusterTestBed.logger).run()
         #expect(steps.contains { $0.contains("keys of items") }, "\(steps)")
         #expect(steps.contains { $0.contains("add column item_keys to slice_event") }, "\(steps)")
         #expect(try await ClusterSetup(bed.configuration, logger: ClusterTestBed.logger).run() == [])
+        #expect(try await ClusterSetup.isUpToDate(database))
+        await database.shutDown()
         let store = try await bed.open()
         let sender = ItemSender()
         #expect(await store.append(sender.items(sender.run("a", ["1"])), to: .event).stored == 1)
