@@ -32,7 +32,7 @@ import WireModel
         let stores = [try await bed.open(), try await bed.open()]
         let sender = ItemSender()
         let stored = await withTaskGroup(of: Int.self) { group in
-            for call in 0..<24 {
+            for call in 0..<8 {
                 let store = stores[call % 2]
                 group.addTask {
                     let items = sender.items(sender.run("a", (call..<call + 8).map { "\($0)" }))
@@ -46,7 +46,7 @@ import WireModel
             return await group.reduce(0, +)
         }
         let names = try await stores[0].names(of: sender).filter { $0 != "[a]" }
-        #expect(stored == 31 && names.count == 31 && Set(names).count == 31)
+        #expect(stored == 15 && names.count == 15 && Set(names).count == 15)
         #expect(try await stores[0].verify().isWhole)
         for store in stores { await store.shutDown() }
         await bed.remove()
