@@ -221,7 +221,7 @@ let package = Package(
         target("JSON", in: .collector, []),
         target("CollectorAPI", in: .collector, ["WireModel", "JSON"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
-        target("RecordViews", in: .collector, ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
+        target("RecordViews", in: .collector, ["TelemetryBasics", "WireModel", "OTLP", "JSON", swiftProtobuf]),
         // The values somebody may tune, for all targets of the collector.
         target("CollectorTunables", in: .collector, []),
         target("PostgreSQL", in: .collector, ["CollectorTunables", "TelemetryBasics", "CLibPQ", logging]),
@@ -453,7 +453,7 @@ let package = Package(
         tests("JSON", ["WireModel"]),
         tests("Console", ["TestKit", "TelemetryBasics", "WireModel", "CollectorAPI", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),
-        tests("RecordViews", ["WireModel", "JSON", swiftProtobuf]),
+        tests("RecordViews", ["WireModel", "OTLP", "JSON", swiftProtobuf]),
         tests("PostgreSQL", ["TestKit", "PostgresTestKit", logging]),
         tests(
             "ClusterRegistry",
@@ -508,7 +508,7 @@ let package = Package(
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
-                "ClusterStore", "ClickHouse", swiftProtobuf,
+                "ClusterStore", "ClickHouse", "OTLP", swiftProtobuf,
                 hummingbird, hummingbirdCore, hummingbirdTesting, nioCore, nioPosix,
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,

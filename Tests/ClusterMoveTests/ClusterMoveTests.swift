@@ -79,6 +79,35 @@ import WireModel
         }
     }
 
+    @Test func `Items that came without numbers are known afterwards`() async throws {
+        let source = try await SourceDirectory()
+        let sender = ItemSender(device: source.enrolled[0].deviceID)
+        let time = source.clock.now()
+        let own = (1...4).map { number in
+            sender.item(
+                "own \(number)",
+                uid: ItemKey.uid(
+                    device: sender.device, epoch: sender.epoch, stream: .event, number: UInt64(number)), at: time)
+        }
+        let requests = [
+            sender.items(sender.run("a", ["1", "2"], at: time)), sender.items(sender.run("b", items: own, at: time)),
+        ]
+        try await source.withStore { store in
+            for request in requests { #expect(await store.append(request, to: .event).known == 0) }
+        }
+        try await TargetCluster.with { cluster in
+            try await cluster.move(source.path, clock: source.clock)
+            try await expectEqual(cluster, source)
+            let store = try await cluster.open(source.clock)
+            #expect(await store.append(requests[0], to: .event) == UnnumberedAnswer(stored: 0, known: 2))
+            #expect(await store.append(requests[1], to: .event) == UnnumberedAnswer(stored: 0, known: 4))
+            let next = sender.items(sender.run("a", ["3", "2"], at: time))
+            #expect(await store.append(next, to: .event) == UnnumberedAnswer(stored: 1, known: 1))
+            #expect(try await store.verify().isWhole)
+            await store.shutDown()
+        }
+    }
+
     @Test func `Devices get the answers that the directory would give`() async throws {
         let source = try await SourceDirectory()
         let copy = try source.copy()

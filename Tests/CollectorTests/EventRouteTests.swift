@@ -1,7 +1,10 @@
 import Foundation
 import HTTPTypes
 import HummingbirdTesting
+import OTLP
+import RecordStore
 import StoreTestKit
+import SwiftProtobuf
 import Testing
 import WireModel
 
@@ -36,6 +39,93 @@ struct EventRouteTests {
             path = "/api/v1/events?limit=\(limit)\(query)&cursor=\(next)"
         }
         return found
+    }
+
+    @Test func `Log records that came as OTLP are listed on request`() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let sender = ItemSender(device: device.id)
+        func run(_ context: String, _ names: [String]) throws -> UnnumberedItems.Run {
+            var body = OTLPResourceLogs()
+            var host = OTLPKeyValue()
+            (host.key, host.value.stringValue) = ("host.name", context)
+            body.resource.attributes = [host]
+            func record(_ kind: WireRecordKind, _ body: Data) -> NewRecord {
+                NewRecord(
+                    stream: .event, kind: kind,
+                    stamp: RecordStamp(wallTime: Harness.now, bootID: nil, timeSinceBoot: 0), body: body)
+            }
+            return UnnumberedItems.Run(
+                context: record(.otlpContext, try body.serializedData()),
+                items: try names.map { name in
+                    var log = OTLPLogRecord()
+                    (log.eventName, log.body.stringValue) = (name, "text of \(name)")
+                    return UnnumberedItems.Item(record(.otlpLog, try log.serializedData()))
+                })
+        }
+        let answer = await harness.store.append(
+            sender.items(try run("x", ["one", "two"]), try run("y", ["three"])), to: .event)
+        #expect(answer == UnnumberedAnswer(stored: 3, known: 0))
+        var chain = ChainBuilder(stream: .event)
+        _ = await harness.store.append([chain.events(["own"])], from: device.id, receivedAt: Harness.now)
+        try await harness.route { client in
+            #expect(try await names(client, "", limit: 10) == ["own"])
+            #expect(try await names(client, "&kind=otlp-log", limit: 10) == ["three", "two", "one"])
+            #expect(try await names(client, "&kind=otlp-log", limit: 1) == ["three", "two", "one"])
+            #expect(try await names(client, "&kind=otlp-log&name=two", limit: 10) == ["two"])
+            #expect(try await names(client, "&kind=otlp-log&value=text%20of%20one", limit: 10) == ["one"])
+            #expect(try await names(client, "&kind=otlp-log&type=custom", limit: 10) == [])
+            let page = try await client.json("/api/v1/events?kind=otlp-log", bearer: "viewer-default")
+            let item = try #require(page.objects("items").first)
+            #expect(item.object("otlp")?.text("body") == "text of three")
+            #expect(item.object("context")?.object("resource")?.object("attributes")?.text("host.name") == "y")
+            #expect(item.object("event")?.text("type") == "otlp-log" && item.text("body") == nil)
+            let refused = try await client.send(.get, "/api/v1/events?kind=beacon", bearer: "viewer-default")
+            #expect(refused.status == .badRequest)
+        }
+    }
+
+    @Test func `Points that came as OTLP are shown among samples, with their context`() async throws {
+        let harness = Harness()
+        let device = try await harness.enrolledDevice()
+        let sender = ItemSender(device: device.id, stream: .sample)
+        var (context, points) = (OTLPResourceMetrics(), OTLPScopeMetrics())
+        var scope = OTLPScopeMetrics()
+        scope.scope.name = "till"
+        context.scopeMetrics = [scope]
+        var metric = OTLPMetric()
+        metric.name = "queue.length"
+        var point = OTLPNumberPoint()
+        point.asInt = 7
+        metric.gauge.dataPoints = [point]
+        points.metrics = [metric]
+        func record(_ kind: WireRecordKind, _ body: Data) -> NewRecord {
+            NewRecord(
+                stream: .sample, kind: kind, stamp: RecordStamp(wallTime: Harness.now, bootID: nil, timeSinceBoot: 0),
+                body: body)
+        }
+        let run = UnnumberedItems.Run(
+            context: record(.otlpContext, try context.serializedData()),
+            items: [.init(record(.otlpMetrics, try points.serializedData()))])
+        #expect(await harness.store.append(sender.items(run), to: .sample).stored == 1)
+        try await harness.route { client in
+            let page = try await client.json("/api/v1/devices/\(device.id)/samples", bearer: "viewer-default")
+            #expect(page.objects("items").count == 1, "a context is no item of its own")
+            let item = try #require(page.objects("items").first)
+            let shown = try #require(item.object("otlp")?.objects("metrics").first)
+            #expect(shown.text("name") == "queue.length" && item.text("body") == nil)
+            #expect(item.object("context")?.object("scope")?.text("name") == "till")
+        }
+        // An export has both, as they are stored.
+        let stored = try await harness.store.scan(RecordQuery(.one(device.id), stream: .sample), after: nil).records
+        let lines = try stored.map { record in
+            try #require(
+                try JSONSerialization.jsonObject(
+                    with: JSONEncoder().encode(ExportLine(record, of: .sample, organization: "default")))
+                    as? [String: Any])
+        }
+        #expect(lines.compactMap { $0["kind"] as? String } == ["otlp-context", "otlp-metrics"])
+        #expect(lines.allSatisfy { $0["context"] != nil && $0["body"] == nil } && lines.last?["otlp"] != nil)
     }
 
     @Test func `Events come newest first over all devices`() async throws {

@@ -24,6 +24,10 @@ final class TamperedStore: RecordStore {
         await store.append(parts, from: device, receivedAt: receivedAt)
     }
 
+    func append(_ items: [UnnumberedItems], to stream: StreamName, receivedAt: Int64) async -> [UnnumberedAnswer] {
+        await store.append(items, to: stream, receivedAt: receivedAt)
+    }
+
     func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {
         try await store.close(request, from: device)
     }

@@ -144,7 +144,9 @@ class Schema:
             self.enums[enum.name] = Enum(self, enum.name, enum)
         for message in file.message_type:
             self._add(message.name, message)
-        self.kinds = [value for value in self.enums["RecordKind"].values if not value.is_unknown]
+        self.all_kinds = [value for value in self.enums["RecordKind"].values if not value.is_unknown]
+        # Those that devices make.
+        self.kinds = [value for value in self.all_kinds if not value.option("otlp_body")]
 
     def _add(self, path, proto):
         self.messages[path] = Message(self, path, proto)

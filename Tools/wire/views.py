@@ -82,14 +82,18 @@ def record_kinds(schema):
     """What a kind of record says, for both sides."""
     lines = [
         HEADER + "import SwiftProtobuf\n", "extension WireRecordKind {",
-        "    /// The message in the body; `nil` for a kind of a later version.",
+        "    /// The message in the body; `nil` for a kind that only collectors make, and for one of a later version.",
         "    package var body: (any Message.Type)? {", "        switch self {"]
     lines += [f"        case .{kind.swift}: {schema.body(kind).swift}.self" for kind in schema.kinds]
+    made = ", ".join(f".{kind.swift}" for kind in schema.all_kinds if kind not in schema.kinds)
     lines += [
-        "        case .unspecified, .UNRECOGNIZED: nil", "        }", "    }", "",
+        f"        case {made}, .unspecified, .UNRECOGNIZED: nil", "        }", "    }", "",
+        "    /// Whether only collectors make records of this kind, of what came as OTLP. No device may send them.",
+        "    package var isMadeByCollectors: Bool {", "        switch self {", f"        case {made}: true",
+        "        default: false", "        }", "    }", "",
         "    /// The kind in one word; a sample's is that of its module. `nil` for a kind of a later version.",
         "    package var word: String? {", "        switch self {",
-        *(f"        case .{kind.swift}: {text(kind.kebab.removeprefix('sample-'))}" for kind in schema.kinds),
+        *(f"        case .{kind.swift}: {text(kind.kebab.removeprefix('sample-'))}" for kind in schema.all_kinds),
         "        case .unspecified, .UNRECOGNIZED: nil", "        }", "    }", "",
         "    /// Built-in sample modules with a kind of their own, by name.",
         "    package static let modules: [(name: String, kind: WireRecordKind)] = ["]

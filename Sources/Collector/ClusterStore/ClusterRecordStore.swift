@@ -129,6 +129,25 @@ package final class ClusterRecordStore: RecordStore {
         await WriterJob.append(parts, from: device, receivedAt: receivedAt) { [self] in await writers[$1]?.perform($0) }
     }
 
+    /// Each entry is a job of its own, because a chain can be unavailable while others are stored.
+    package func append(
+        _ items: [UnnumberedItems], to stream: StreamName, receivedAt: Int64
+    ) async -> [UnnumberedAnswer] {
+        let (taken, refusals) = items.admitted(to: stream)
+        var answers = refusals
+        guard let writer = writers[stream] else { return [] }
+        await withTaskGroup(of: (Int, WriterJob.Outcome).self) { group in
+            for place in taken {
+                let job = WriterJob(numbering: [items[place]], receivedAt: receivedAt)
+                group.addTask { (place, await writer.perform(job)) }
+            }
+            for await (place, outcome) in group {
+                if case .numbered(let found) = outcome { answers[place] = found.first }
+            }
+        }
+        return items.indices.map { answers[$0] ?? UnnumberedAnswer(unavailable: "the request was not settled.") }
+    }
+
     package func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {
         var closed: [ClosedStream] = []
         for stream in request.streams {

@@ -19,6 +19,10 @@ package struct RecordView: Codable, Sendable {
     package var beacon: JSONValue?
     package var sample: JSONValue?
     package var event: EventView?
+    /// The body of a record that came as OTLP: a log record, or metrics of one scope.
+    package var otlp: JSONValue?
+    /// The resource and the scope of such a record.
+    package var context: JSONValue?
     /// The sample's values as metrics of the catalog. Only if requested.
     package var metrics: [MetricView]?
     /// The body in Base64, if this version does not know its kind or form.

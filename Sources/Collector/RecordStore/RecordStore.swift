@@ -40,6 +40,21 @@ package protocol RecordStore: Sendable {
     ///   commit.
     func append(_ parts: [BatchPart], from device: DeviceID, receivedAt: Int64) async -> [PartAnswer]
 
+    /// Numbers items and adds them to the chains of some devices in one stream, without those that it has already.
+    ///
+    /// An item with a key is stored once, as long as the day of its receipt is kept, by however many calls at once.
+    /// Each entry is stored as a whole or not at all. SQLite stores all of them in one transaction, so all or none is
+    /// stored. In a cluster one entry may be unavailable while others are stored; a caller tries it again.
+    ///
+    /// Never throws. Repeating a call is safe: items with keys are known then, and others are stored again.
+    /// - Parameters:
+    ///   - items: at most one entry for each device.
+    ///   - receivedAt: the collector's clock, microseconds since 1970.
+    /// - Returns: an answer for each entry, in their order, once its result survives a crash.
+    func append(
+        _ items: [UnnumberedItems], to stream: StreamName, receivedAt: Int64
+    ) async -> [UnnumberedAnswer]
+
     /// Closes an epoch for good. Finds for each stream the greatest offered point in the collector's history. May be
     /// repeated with finer points: the last number and reason of the first close are kept, and
     /// `StreamTotals.told(also:)` joins the totals.
@@ -350,13 +365,19 @@ package struct StoredRecord: Equatable, Sendable {
     package var bytes: Data
     /// The collector's clock at receipt, microseconds since 1970.
     package var receivedAt: Int64
+    /// The body of the context that holds for the record: the last `otlpContext` before it in its slice. `nil` if the
+    /// record needs none.
+    package var context: Data?
 
-    package init(device: DeviceID, epoch: EpochID, header: RecordHeader, bytes: Data, receivedAt: Int64) {
+    package init(
+        device: DeviceID, epoch: EpochID, header: RecordHeader, bytes: Data, receivedAt: Int64, context: Data? = nil
+    ) {
         self.device = device
         self.epoch = epoch
         self.header = header
         self.bytes = bytes
         self.receivedAt = receivedAt
+        self.context = context
     }
 }
 

@@ -84,18 +84,23 @@ package final class WriterPipeline: Sendable {
     package func shutDown() { state.withLock { $0.isShutDown = true } }
 }
 
-/// One request's work for one stream's writer: parts to append in order, or an epoch to close. Settled once.
+/// One request's work for one stream's writer: parts to append in order, an epoch to close, or items to number and
+/// append. Settled once.
 package final class WriterJob: Sendable {
     package enum Work: Sendable {
         case append([BatchPart])
         case close(epoch: EpochID, EpochClose.Stream)
+        /// Of any devices.
+        case number([UnnumberedItems])
     }
 
     package enum Outcome: Sendable {
         case appended([PartAnswer])
         case closed(Result<ClosedStream, StoreError>)
+        case numbered([UnnumberedAnswer])
     }
 
+    /// Whose parts or epoch they are. Items name their devices themselves; the job has the first one's.
     package let device: DeviceID
     package let receivedAt: Int64
     package let work: Work
@@ -111,11 +116,21 @@ package final class WriterJob: Sendable {
         case .append(let parts):
             byteCount = parts.reduce(0) { $0 + 256 + $1.gaps.count * 48 + $1.records.reduce(0) { $0 + $1.count + 32 } }
         case .close(_, let stream): byteCount = 256 + stream.points.count * 24
+        case .number(let items): byteCount = items.reduce(0) { $0 + $1.byteCount }
         }
     }
 
+    /// - Parameter items: at least one.
+    package convenience init(numbering items: [UnnumberedItems], receivedAt: Int64) {
+        self.init(device: items[0].device, receivedAt: receivedAt, work: .number(items))
+    }
+
     package var partCount: Int {
-        if case .append(let parts) = work { parts.count } else { 1 }
+        switch work {
+        case .append(let parts): parts.count
+        case .close: 1
+        case .number(let items): items.count
+        }
     }
 
     package var outcome: Outcome? { settled.withLock { $0 } }
@@ -130,6 +145,8 @@ package final class WriterJob: Sendable {
             .appended(
                 parts.map { PartAnswer(unavailable: $0, mark: mark($0), detail: error.publicDescription) })
         case .close: .closed(.failure(error))
+        case .number(let items):
+            .numbered(items.map { _ in UnnumberedAnswer(unavailable: error.publicDescription) })
         }
     }
 }

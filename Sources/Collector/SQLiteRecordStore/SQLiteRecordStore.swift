@@ -140,6 +140,22 @@ package final class SQLiteRecordStore: RecordStore {
         }
     }
 
+    package func append(
+        _ items: [UnnumberedItems], to stream: StreamName, receivedAt: Int64
+    ) async -> [UnnumberedAnswer] {
+        let (taken, refusals) = items.admitted(to: stream)
+        var answers = refusals
+        if !taken.isEmpty {
+            let job = WriterJob(numbering: taken.map { items[$0] }, receivedAt: receivedAt)
+            var found: [UnnumberedAnswer] = []
+            if case .numbered(let numbered) = await held?.writers[stream]?.perform(job) { found = numbered }
+            for (place, answer) in zip(taken, found) { answers[place] = answer }
+        }
+        return items.indices.map {
+            answers[$0] ?? UnnumberedAnswer(unavailable: "the store is open for reading only.")
+        }
+    }
+
     package func close(_ request: EpochClose, from device: DeviceID) async throws(StoreError) -> [ClosedStream] {
         var closed: [ClosedStream] = []
         for stream in request.streams {

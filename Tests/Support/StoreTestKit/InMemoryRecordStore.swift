@@ -39,6 +39,16 @@ package final class InMemoryRecordStore: RecordStore {
         /// Passes over the first record of every further page.
         case scanLosesARecordBetweenPages
         case backupLeavesOutTheNewestRecord
+        /// Numbers items without asking whether it has their keys.
+        case looksUpNoKey
+        /// A crash leaves the records of the last items without their keys.
+        case losesKeysAtACrash
+        /// Keeps keys of dropped partitions, so that what was dropped never comes back.
+        case keepsKeysOfDroppedPartitions
+        /// Forgets an item's key once its day is over.
+        case looksUpKeysOfTodayAlone
+        /// Gives records the context of their slice that came first.
+        case givesTheFirstContext
 
         /// Those against the rules of exactly-once that a device can meet.
         package static let ofExactlyOnce: [PlantedBug] = [
@@ -67,6 +77,8 @@ package final class InMemoryRecordStore: RecordStore {
         var links: [UInt64: ChainLink] = [:]
         /// The marks at the end of each day.
         var marks: [UTCDay: StreamMark] = [:]
+        /// The days on which the keys came.
+        var keys: [ItemKey: UTCDay] = [:]
         var removedUpTo: StreamMark?
         var removedRows: UInt64 = 0
 
@@ -130,6 +142,7 @@ package final class InMemoryRecordStore: RecordStore {
                 case .answersBeforeTheSync: state.disk.chains[key] = former
                 case .marksBeforeTheRows: state.disk.chains[key]?.rows = former.rows
                 case .rowsBeforeTheMark: state.disk.chains[key]?.state.mark = former.state.mark
+                case .losesKeysAtACrash: state.disk.chains[key]?.keys = former.keys
                 case .forgetsAClosureAtACrash where chain.state.closed != nil: state.disk.chains[key] = former
                 default: break
                 }
@@ -223,6 +236,60 @@ package final class InMemoryRecordStore: RecordStore {
         return outcome
     }
 
+    package func append(
+        _ items: [UnnumberedItems], to stream: StreamName, receivedAt: Int64
+    ) async -> [UnnumberedAnswer] {
+        let (taken, refusals) = items.admitted(to: stream)
+        var answers = refusals
+        state.withLock { state in
+            state.appends += 1
+            for place in taken {
+                if let failure = state.isShutDown ? Self.closed : state.failure {
+                    answers[place] =
+                        bug == .answersStoredOnAFullDisk && failure.code == .diskFull
+                        ? UnnumberedAnswer(stored: items[place].itemCount, known: 0)
+                        : UnnumberedAnswer(unavailable: "\(failure.code.rawValue): \(failure.publicMessage)")
+                } else {
+                    answers[place] = number(items[place], stream, &state, receivedAt: receivedAt)
+                }
+            }
+        }
+        return items.indices.map { answers[$0] ?? UnnumberedAnswer(unavailable: "not reached") }
+    }
+
+    private func number(
+        _ items: UnnumberedItems, _ stream: StreamName, _ state: inout State, receivedAt: Int64
+    ) -> UnnumberedAnswer {
+        let key = Key(chain: ChainKey(device: items.device, epoch: items.epoch), stream: stream)
+        var chain = state.disk.chains[key] ?? Chain()
+        let former = chain
+        let day = day(for: stream, in: &state.disk)
+        var known = KnownKeys.none
+        let asked = KeyRange.ranges(of: items.keys)
+        for (other, chain) in state.disk.chains where other.stream == stream && other.chain.device == items.device {
+            for (key, stored) in chain.keys {
+                if bug == .looksUpNoKey || bug == .looksUpKeysOfTodayAlone && stored != day { continue }
+                let range = KeyRange(origin: key.origin, first: key.number, last: key.number)
+                for asked in asked { known.add(range, asked: asked) }
+            }
+        }
+        let step = NumberingStep(items, after: chain.state, known: known)
+        guard !step.additions.isEmpty else { return step.answer }
+        for addition in step.additions {
+            store(addition.slice, in: &chain, key, on: day, &state.disk.rowCount, receivedAt: receivedAt)
+            for range in addition.keys {
+                for number in range.first...range.last {
+                    chain.keys[ItemKey(origin: range.origin, number: number)] = day
+                }
+            }
+        }
+        chain.state = step.state
+        chain.marks[day] = step.state.mark
+        if bug != nil { state.former[key] = former }
+        state.disk.chains[key] = chain
+        return step.answer
+    }
+
     /// The partition that is written now: never before the newest, never one that was dropped.
     private func day(for stream: StreamName, in disk: inout Disk) -> UTCDay {
         let day =
@@ -238,11 +305,15 @@ package final class InMemoryRecordStore: RecordStore {
     ) {
         for gap in slice.gaps { chain.links[gap.last] = gap.link }
         var link = slice.priorLink
+        var context: Data?
         for record in slice.records {
             if let before = chain.links[record.number - 1] { link = before }
             link = link.appending(record.bytes)
             chain.links[record.number] = link
             guard record.rejection == nil, let header = RecordHeader(scanning: record.bytes) else { continue }
+            let kind = WireRecordKind(rawValue: header.kind)
+            let isContext = kind == .otlpContext
+            if isContext, context == nil || bug != .givesTheFirstContext { context = header.body(of: record.bytes) }
             for _ in 0..<(bug == .storesARowTwice ? 2 : 1) {
                 rowCount += 1
                 chain.rows.append(
@@ -250,7 +321,8 @@ package final class InMemoryRecordStore: RecordStore {
                         position: rowCount, day: day,
                         record: StoredRecord(
                             device: key.chain.device, epoch: key.chain.epoch, header: header, bytes: record.bytes,
-                            receivedAt: receivedAt)))
+                            receivedAt: receivedAt,
+                            context: isContext || kind?.isMadeByCollectors != true ? nil : context)))
             }
         }
     }
@@ -434,6 +506,7 @@ package final class InMemoryRecordStore: RecordStore {
             for (key, var chain) in state.disk.chains where key.stream == stream {
                 guard let mark = chain.marks.removeValue(forKey: day) else { continue }
                 let kept = chain.rows.filter { $0.day != day }
+                if bug != .keepsKeysOfDroppedPartitions { chain.keys = chain.keys.filter { $0.value != day } }
                 if bug != .forgetsCountsOfDroppedPartitions {
                     chain.removedRows += UInt64(chain.rows.count - kept.count)
                 }

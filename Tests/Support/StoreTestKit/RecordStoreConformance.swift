@@ -27,7 +27,9 @@ package struct RecordStoreConformance {
         }
     }
 
-    package static let checks = [
+    package static let checks = partChecks + itemChecks
+
+    private static let partChecks = [
         Check("stores a part once and moves the mark") { try await $0.storesAPartOnceAndMovesTheMark() },
         Check("stores only what is above the mark") { try await $0.storesOnlyWhatIsAboveTheMark() },
         Check("refuses what is damaged or of another history") {

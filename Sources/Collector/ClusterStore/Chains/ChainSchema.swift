@@ -9,6 +9,7 @@ import PostgreSQL
 ///     partition   one row for each stream and day that ever had a slice: kept, being dropped or dropped
 ///     receipt     one row for each day and position with slices that count: which they are, for lists
 ///     outbox      one row for each slice whose records are not in the tables for people yet
+///     item_key    one row for the keys of an origin that came in a row: which items are known, by the day of receipt
 ///     imported    while a data directory moves in: one row for each stream and day, how far its slices are imported
 ///
 /// Marks are the wire's `Mark` message. `Documentation/decisions/cluster-store.md` has the rules.
@@ -17,7 +18,15 @@ enum ChainSchema {
     static let versionTable = "record_store_version"
 
     static let current = PostgresSchema(
-        tables: tables, steps: [], versionTable: versionTable, lockKey: StoreLock.schema)
+        tables: tables + itemKeys, steps: [PostgresStep("keys of items", sql: itemKeys)], versionTable: versionTable,
+        lockKey: StoreLock.schema)
+
+    private static let itemKeys = """
+        CREATE TABLE item_key (
+            stream SMALLINT NOT NULL, device BYTEA NOT NULL, origin BYTEA NOT NULL, first BIGINT NOT NULL,
+            last BIGINT NOT NULL, day INTEGER NOT NULL, PRIMARY KEY (stream, device, origin, first));
+        CREATE INDEX item_key_day ON item_key (stream, day);
+        """
 
     /// Times are microseconds since 1970. `moving_in` is the collector's id of the directory that moves in, until its
     /// move has ended. An entry of the outbox is not processed before it is `due`.
@@ -55,6 +64,7 @@ enum ChainSchema {
             newest_receipt BIGINT NOT NULL, PRIMARY KEY (stream, day, position));
         CREATE TABLE imported (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, slice BIGINT NOT NULL, PRIMARY KEY (stream, day));
+
         """
 }
 

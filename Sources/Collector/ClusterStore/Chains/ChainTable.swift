@@ -18,10 +18,15 @@ struct ChainTable: Sendable {
     struct Claims: Sendable {
         var generation: UInt64
         var chains: [ChainKey: ClaimedChain]
+        /// The keys that the store has, of those that were asked for.
+        var known: [DeviceID: KnownKeys] = [:]
     }
 
     /// Claims chains, and creates the rows of new ones.
-    func claim(_ keys: some Collection<ChainKey>) async throws(StoreError) -> Claims {
+    /// - Parameter questions: keys of items that are about to be numbered.
+    func claim(
+        _ keys: some Collection<ChainKey>, lookingFor questions: [ItemKeyTable.Question] = []
+    ) async throws(StoreError) -> Claims {
         let keys = Array(keys)
         let (stream, now, source) = (stream, clock?.now(), movingIn)
         return try await database.transaction(mapping: StoreError.init) { session throws(StoreError) in
@@ -47,6 +52,7 @@ struct ChainTable: Sendable {
             guard claims.chains.count == keys.count else {
                 throw StoreError(.internalFault, "\(claims.chains.count) of \(keys.count) chains were claimed.")
             }
+            claims.known = try ItemKeyTable.known(questions, stream, session)
             return claims
         }
     }
@@ -105,6 +111,7 @@ struct ChainTable: Sendable {
                 try Self.updateDays(moving, stream, session)
                 try ReceiptTable.add(moving.flatMap(\.slices).compactMap { ReceivedSlice($0) }, stream, session)
                 try OutboxTable.add(moving.flatMap(\.slices).compactMap { OutboxEntry($0, stream) }, session)
+                try ItemKeyTable.add(moving.flatMap(\.slices).map { ItemKeyTable.Entry($0) }, stream, session)
             }
             return locked
         }
@@ -206,9 +213,12 @@ struct ChainTable: Sendable {
     // MARK: Recovery
 
     /// Puts recovered chains and their days in place of what is there. Attempts stay.
-    /// - Parameter generation: of the slices that were written again.
+    /// - Parameters:
+    ///   - keys: of the slices that become part of their chains.
+    ///   - generation: of the slices that were written again.
     static func replace(
-        _ chains: [ChainRecovery], _ stream: StreamName, generation: UInt64, _ session: PostgresSession
+        _ chains: [ChainRecovery], keys: [ItemKeyTable.Entry], _ stream: StreamName, generation: UInt64,
+        _ session: PostgresSession
     ) throws(PostgresError) {
         let (devices, epochs) = (chains.map(\.key.device.data), chains.map(\.key.epoch.data))
         try session.execute(
@@ -248,5 +258,6 @@ struct ChainTable: Sendable {
             chains.flatMap(\.new).compactMap { ReceivedSlice($0, writtenAgainAs: version) }, stream, session)
         try OutboxTable.add(
             chains.flatMap(\.new).compactMap { OutboxEntry($0, writtenAgainAs: version, stream) }, session)
+        try ItemKeyTable.add(keys, stream, session)
     }
 }

@@ -49,7 +49,7 @@ extension ClusterIntake {
                 NewSlice(
                     chain: one.chain, version: SliceVersion(generation: claims.generation, attempt: claimed.attempt),
                     day: day, position: day.start + one.slice.id, before: former, after: move.state,
-                    receivedAt: one.slice.receivedAt, content: one.slice, bounds: one.bounds))
+                    receivedAt: one.slice.receivedAt, content: one.slice, bounds: one.bounds, keys: one.keys))
             moves[one.chain] = move
         }
         try await write(Array(moves.values), stream)

@@ -211,7 +211,7 @@ package struct ClusterIntake: Sendable {
                 throw StoreError(.unavailable, "the cluster's store was recovered meanwhile. Try again.")
             }
             try StoreError.mapping { () throws(PostgresError) in
-                try ChainTable.replace(recovered, stream, generation: generation, session)
+                try ChainTable.replace(recovered, keys: [], stream, generation: generation, session)
             }
         }
     }

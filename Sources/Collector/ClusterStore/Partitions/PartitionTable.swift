@@ -199,7 +199,7 @@ struct PartitionTable: Sendable {
 
     /// Step 3, a page of chains after the other, so that no request waits for long. Lists along the receipts show the
     /// day until all chains are done.
-    /// - Parameter count: of chains, and of rows of `receipt`, in one transaction.
+    /// - Parameter count: of chains, of rows of `receipt`, and of keys, in one transaction.
     func applyFloors(
         of partition: Partition, generation: UInt64, together count: Int = 5000
     ) async throws(StoreError) {
@@ -222,6 +222,12 @@ struct PartitionTable: Sendable {
                     "DELETE FROM receipt WHERE stream = $1 AND day = $2 AND position > $3 AND position <= $4", stream,
                     day, last, end)
                 return end
+            }
+        }
+        var mayHaveKeys = true
+        while mayHaveKeys {
+            mayHaveKeys = try await step(under: generation) { session throws(PostgresError) in
+                try ItemKeyTable.remove(partition, atMost: count, session)
             }
         }
         try await step(under: generation) { session throws(PostgresError) in

@@ -45,9 +45,11 @@ struct SlicePage {
             throw StoreError(
                 .corrupt, "the slice after number \(head.id.key) of \(head.id.chain.device) is not packed records.")
         }
+        var contexts = SliceContexts(slice.records, ranges)
         var last = below
-        for range in isForward ? ranges : ranges.reversed() {
-            let packed = slice.records.slice(range)
+        for step in ranges.indices {
+            let place = isForward ? step : ranges.count - 1 - step
+            let packed = slice.records.slice(ranges[place])
             guard let header = RecordHeader(scanning: packed) else {
                 throw StoreError(
                     .corrupt, "a record after number \(head.id.key) of \(head.id.chain.device) has no envelope.")
@@ -62,7 +64,7 @@ struct SlicePage {
             records.append(
                 StoredRecord(
                     device: head.id.chain.device, epoch: head.id.chain.epoch, header: header, bytes: Data(packed),
-                    receivedAt: slice.receivedAt))
+                    receivedAt: slice.receivedAt, context: contexts.context(of: header, at: place)))
             recordBytes += packed.count
         }
         return pass(head, bytes: UInt64(slice.records.count))

@@ -245,6 +245,8 @@ private struct RecoveryRun: Sendable {
                     PartitionState.dropped.rawValue)
                 try session.execute(
                     "DELETE FROM receipt WHERE stream = $1 AND day <= $2", stream.rawValue, day.number)
+                try session.execute(
+                    "DELETE FROM item_key WHERE stream = $1 AND day <= $2", stream.rawValue, day.number)
             }
             try session.execute(
                 "UPDATE store SET is_open = true, system_identifier = $1, timeline = $2", step.facts.systemIdentifier,
@@ -345,13 +347,17 @@ private struct RecoveryRun: Sendable {
         }
         report.floors += newFloors.count
         try await FloorTable(slices: slices).write(newFloors, stream)
+        var adopted: [ClickHouseReplica: [SliceHead]] = [:]
         for head in recovered.flatMap(\.new) {
             guard let replica = heads[head.chain]?[SliceName(head)]?.replica else { continue }
             try await slices.writeAgain(head, generation: step.generation, stream, on: replica)
+            adopted[replica, default: []].append(head)
         }
-        let written = recovered
+        var keys: [ItemKeyTable.Entry] = []
+        for (replica, heads) in adopted { keys += try await slices.keys(of: heads, stream, on: replica) }
+        let (written, found) = (recovered, keys)
         try await transaction(step) { session throws(PostgresError) in
-            try ChainTable.replace(written, stream, generation: step.generation, session)
+            try ChainTable.replace(written, keys: found, stream, generation: step.generation, session)
         }
     }
 

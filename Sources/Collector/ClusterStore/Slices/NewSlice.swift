@@ -16,4 +16,6 @@ struct NewSlice: Sendable {
     var content: StoredSlice?
     /// The bounds of its records.
     var bounds = RecordBounds.none
+    /// The keys of its items.
+    var keys: [KeyRange] = []
 }

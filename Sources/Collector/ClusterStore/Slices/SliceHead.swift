@@ -10,7 +10,7 @@ struct SliceHead: Equatable, Sendable {
     var version: SliceVersion
     var day: UTCDay
     /// Orders the slices of a stream by receipt: microseconds since 1970 by PostgreSQL's clock at the claim. It grows
-    /// along a chain.
+    /// along a chain. Slices of one claim share it.
     var position: Int64
     /// The mark before the slice, with all counts.
     var before: EncodedMark
@@ -52,7 +52,8 @@ struct EncodedMark: Hashable, Sendable {
     }
 }
 
-/// The order of receipt in a stream. Two slices of one chain never share a position; those of different chains may.
+/// The order of receipt in a stream. Slices of one group share a position, also those of one chain that a long request
+/// made.
 struct SlicePlace: Hashable, Comparable, Sendable {
     var day: UTCDay
     var position: Int64

@@ -42,6 +42,9 @@ enum SliceSchema {
         closed_reason Int64, closed_at Int64
         """
 
+    /// The column with the keys of a slice's items. Tables of earlier versions lack it.
+    static let keys = "item_keys"
+
     /// A slice has about 20 KB, so that a granule of the default 8,192 rows would be far too much to read for one.
     private static func slices(_ table: String, in database: String) -> String {
         """
@@ -53,7 +56,7 @@ enum SliceSchema {
             gap_first Array(UInt64), gap_last Array(UInt64), gap_reason Array(UInt32), gap_link Array(FixedString(16)),
             rejected_number Array(UInt64), rejected_reason Array(UInt32), rejected_size Array(UInt64),
             rejected_link Array(FixedString(16)), rejected_kept Array(UInt8), rejected_bytes Array(String),
-            records String)
+            records String, \(keys) String)
         ENGINE = \(engine(table, in: database)) PARTITION BY day ORDER BY (device, epoch, key, generation, attempt)
         SETTINGS index_granularity = 64
         """

@@ -27,7 +27,7 @@ struct SliceTable: Sendable {
         "lost_before", "prior_link", "last_link", "received_at", "earliest", "latest", "kinds", "record_count",
         "record_bytes", "closing", "gap_first", "gap_last", "gap_reason", "gap_link", "rejected_number",
         "rejected_reason",
-        "rejected_size", "rejected_link", "rejected_kept", "rejected_bytes", "records",
+        "rejected_size", "rejected_link", "rejected_kept", "rejected_bytes", "records", SliceSchema.keys,
     ]
 
     /// Writes all slices of one day in one insert, which is stored whole or not at all.
@@ -65,6 +65,7 @@ struct SliceTable: Sendable {
         append(content?.gaps ?? [], to: &rows)
         append(content?.rejected ?? [], to: &rows)
         rows.string(content?.records ?? Data())
+        rows.string(slice.keys.packed)
         rows.rowEnded()
     }
 
@@ -220,6 +221,35 @@ struct SliceTable: Sendable {
             of: ends.map(\.key),
             where: "\(Self.condition(days)) AND (device, epoch, last) IN (\(literals.joined(separator: ", ")))", stream,
             on: replica)
+    }
+
+    /// The keys of slices that are known by their heads, as far as they have any.
+    /// - Parameter replica: one that has the slices.
+    func keys(
+        of heads: [SliceHead], _ stream: StreamName, on replica: ClickHouseReplica
+    ) async throws(StoreError) -> [ItemKeyTable.Entry] {
+        guard let days = heads.map(\.day).bounds else { return [] }
+        let rows = try await rows(
+            """
+            SELECT device, epoch, key, generation, attempt, \(SliceSchema.keys)
+            FROM \(SliceSchema.table(of: stream))
+            PREWHERE \(Self.condition(heads.map(\.id))) WHERE \(Self.condition(days)) AND \(SliceSchema.keys) != ''
+            """, on: replica
+        ) { row throws(ClickHouseError) in
+            (
+                SliceID(
+                    chain: ChainKey(device: try row.uuid(), epoch: try row.uuid()), key: try row.uint64(),
+                    version: SliceVersion(generation: try row.uint64(), attempt: try row.uint64())), try row.data()
+            )
+        }.rows
+        let packed = Dictionary(rows) { first, _ in first }
+        var entries: [ItemKeyTable.Entry] = []
+        for head in heads {
+            guard let keys = packed[head.id] else { continue }
+            entries.append(
+                ItemKeyTable.Entry(device: head.chain.device, day: head.day, keys: try [KeyRange](packed: keys)))
+        }
+        return entries
     }
 
     private static func condition(_ days: ClosedRange<UTCDay>) -> String {

@@ -1,16 +1,18 @@
 import RecordStore
 import WireModel
 
-/// One part or one close of a request, on its way through a group.
+/// One part, one close or the items of one device of a request, on its way through a group.
 struct GroupItem: Sendable {
     enum Work: Sendable {
         case append(BatchPart)
         case close(EpochClose.Stream)
+        case number(UnnumberedItems)
     }
 
     enum Outcome: Sendable {
         case appended(PartAnswer)
         case closed(Result<ClosedStream, StoreError>)
+        case numbered(UnnumberedAnswer)
     }
 
     /// The position of its request in the group.
@@ -35,7 +37,20 @@ struct GroupItem: Sendable {
                     job: index, place: 0, chain: ChainKey(device: job.device, epoch: epoch), receivedAt: job.receivedAt,
                     work: .close(request))
             ]
+        case .number(let entries):
+            entries.enumerated().map { place, items in
+                GroupItem(
+                    job: index, place: place, chain: ChainKey(device: items.device, epoch: items.epoch),
+                    receivedAt: job.receivedAt, work: .number(items))
+            }
         }
+    }
+
+    /// The keys that the claim looks for; `nil` if there are none.
+    var question: ItemKeyTable.Question? {
+        guard case .number(let items) = work else { return nil }
+        let ranges = KeyRange.ranges(of: items.keys)
+        return ranges.isEmpty ? nil : ItemKeyTable.Question(device: items.device, ranges: ranges)
     }
 
     func refusal(_ error: StoreError, mark: StreamMark) -> Outcome {
@@ -46,6 +61,7 @@ struct GroupItem: Sendable {
                     epoch: part.epoch, stream: part.stream, outcome: .unavailable, mark: mark,
                     detail: error.publicDescription))
         case .close: .closed(.failure(error))
+        case .number: .numbered(UnnumberedAnswer(unavailable: error.publicDescription))
         }
     }
 }
@@ -83,6 +99,29 @@ extension GroupDecision {
         }
     }
 
+    /// Numbers the items of a device.
+    init(
+        _ item: GroupItem, _ items: UnnumberedItems, _ chain: ClaimedChain, _ known: KnownKeys, _ version: SliceVersion
+    ) {
+        let former = chain.row.state
+        let step = NumberingStep(items, after: former, known: known)
+        self.item = item
+        outcome = .numbered(step.answer)
+        counts = step.counts
+        guard !step.additions.isEmpty else { return }
+        move = ChainTable.Move(chain: chain, state: step.state)
+        var before = former.mark
+        for addition in step.additions {
+            move?.slices.append(
+                NewSlice(
+                    chain: item.chain, version: version, day: chain.day, position: chain.position, before: before,
+                    after: addition.state, receivedAt: item.receivedAt,
+                    content: StoredSlice(addition.slice, after: before.number, receivedAt: item.receivedAt),
+                    bounds: addition.slice.bounds, keys: addition.keys))
+            before = addition.state.mark
+        }
+    }
+
     /// Closes an epoch. Only the first close writes a slice.
     init(
         _ item: GroupItem, _ request: EpochClose.Stream, _ match: ClosedStream.Match, _ chain: ClaimedChain,
@@ -108,20 +147,27 @@ extension GroupDecision {
 struct GroupResult: Sendable {
     private var answers: [PartAnswer?] = []
     private var closed: Result<ClosedStream, StoreError>?
+    private var numbered: [UnnumberedAnswer?]?
 
     init(of job: WriterJob) {
-        if case .append(let parts) = job.work { answers = Array(repeating: nil, count: parts.count) }
+        switch job.work {
+        case .append(let parts): answers = Array(repeating: nil, count: parts.count)
+        case .close: break
+        case .number(let items): numbered = Array(repeating: nil, count: items.count)
+        }
     }
 
     mutating func set(_ outcome: GroupItem.Outcome, at place: Int) {
         switch outcome {
         case .appended(let answer): answers[place] = answer
         case .closed(let result): closed = result
+        case .numbered(let answer): numbered?[place] = answer
         }
     }
 
     var outcome: WriterJob.Outcome {
         if let closed { return .closed(closed) }
+        if let numbered { return .numbered(numbered.compactMap { $0 }) }
         return .appended(answers.compactMap { $0 })
     }
 }

@@ -136,6 +136,7 @@ extension WriterJob {
         switch work {
         case .append(let parts): Set(parts.map { ChainKey(device: device, epoch: $0.epoch) })
         case .close(let epoch, _): [ChainKey(device: device, epoch: epoch)]
+        case .number(let items): Set(items.map { ChainKey(device: $0.device, epoch: $0.epoch) })
         }
     }
 }

@@ -181,7 +181,7 @@ actor SliceWriter {
     private func claim(_ items: [GroupItem]) async -> Claimed {
         do throws(StoreError) {
             if isShutDown { throw StoreError(.shuttingDown, "the store is closed. Try again later.") }
-            let claims = try await chains.claim(items.map(\.chain))
+            let claims = try await chains.claim(items.map(\.chain), lookingFor: items.compactMap(\.question))
             return Claimed(generation: claims.generation, decisions: await decide(items, claims))
         } catch {
             return Claimed(
@@ -282,6 +282,9 @@ actor SliceWriter {
                     let match = try await points.match(request.points, of: chain.row, stream)
                     decisions.append(.init(item, request, match, chain, version, stream))
                 } catch { decisions.append(GroupDecision(item: item, outcome: .closed(.failure(error)))) }
+            case .number(let items):
+                let known = claims.known[items.device] ?? .none
+                decisions.append(.init(item, items, chain, known, version))
             }
         }
         return decisions

@@ -16,6 +16,9 @@ extension EnumName<WireRecordKind> {
                 ("sample-wlan", .sampleWlan),
                 ("sample-gps", .sampleGps),
                 ("sample-custom", .sampleCustom),
+                ("otlp-context", .otlpContext),
+                ("otlp-log", .otlpLog),
+                ("otlp-metrics", .otlpMetrics),
             ])
     }
 }

@@ -31,12 +31,12 @@ package enum RecordKindName {
     /// The kind's name, or its number if this version does not know it.
     package static func text(_ kind: Int) -> String { WireRecordKind(rawValue: kind).map(names.name) ?? "\(kind)" }
 
-    /// The stream with records of a kind; `nil` for an unknown kind.
+    /// The stream with records of a kind; `nil` for an unknown kind, and for one that several streams have.
     package static func stream(of kind: Int) -> StreamName? {
         switch WireRecordKind(rawValue: kind) {
         case .beacon, .commandResult: .status
-        case .event: .event
-        case .unspecified, .UNRECOGNIZED, nil: nil
+        case .event, .otlpLog: .event
+        case .otlpContext, .unspecified, .UNRECOGNIZED, nil: nil
         default: .sample
         }
     }

@@ -125,7 +125,9 @@ struct RecordListing: Sendable {
             }
             // An empty result costs too. Records skipped in the store must not make a request endless.
             piece.budget -= max(Self.pieceRecords, page.records.count)
-            for record in page.records where events?.admits(record) ?? true {
+            // A context is shown with the records that it holds for.
+            for record in page.records
+            where record.header.kind != WireRecordKind.otlpContext.rawValue && events?.admits(record) ?? true {
                 piece.records.append(record)
                 piece.bytes -= record.bytes.count
             }

@@ -32,6 +32,11 @@ extension RecordView {
             case .event: event = EventView(try WireEvent.decodeBody(bytes))
             // Shown with its command, not as a record.
             case .commandResult: break
+            case .otlpContext: context = OTLPView.context(bytes)
+            case .otlpLog, .otlpMetrics:
+                otlp = kind.flatMap { OTLPView.json(bytes, of: $0) }
+                context = record.context.flatMap(OTLPView.context)
+                if kind == .otlpLog { event = EventView(log: bytes) }
             default: sample = try? kind?.body.map { try MessageView.json($0.decodeBody(bytes)) }
             }
             if withMetrics, sample != nil, let kind {
@@ -42,7 +47,8 @@ extension RecordView {
         }
         // An unreadable beacon may contain what a viewer must not see.
         let isHidden = role < .operator && WireRecordKind(rawValue: header.kind) == .beacon
-        if beacon == nil, sample == nil, event == nil, !isHidden { body = bytes.base64EncodedString() }
+        let isShown = beacon != nil || sample != nil || event != nil || otlp != nil || context != nil
+        if !isShown, !isHidden { body = bytes.base64EncodedString() }
     }
 }
 
@@ -58,6 +64,24 @@ extension WireBeacon {
 }
 
 extension EventView {
+    /// What a list of events shows of an OTLP log record; `nil` if the body is none.
+    init?(log body: Data) {
+        guard let log = OTLPView.log(body) else { return nil }
+        self.init()
+        type = RecordKindName.text(WireRecordKind.otlpLog.rawValue)
+        name = log.name.isEmpty ? log.severity : log.name
+        (value, attributes) = (log.value, log.attributes)
+        valueType =
+            switch log.value {
+            case .text: "string"
+            case .integer, .unsigned: "integer"
+            case .real: "double"
+            case .boolean: "boolean"
+            case .null: "none"
+            case .array, .object: "structure"
+            }
+    }
+
     init(_ event: WireEvent) {
         self.init()
         type = event.type.viewName

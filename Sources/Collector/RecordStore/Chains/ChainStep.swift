@@ -38,6 +38,10 @@ package struct ChainStep: Sendable {
         case .store(let accepted):
             outcome = .stored
             slice = accepted
+            let refused = accepted.records.count { $0.rejection == .policy }
+            if refused > 0 {
+                detail = "\(refused) records are of a kind that only collectors make; they are rejected"
+            }
             let lost = accepted.mark.lostAtCollector.subtractingSaturating(former.mark.lostAtCollector)
             if lost > 0 {
                 incidents.append((DeviceIncident(.recordsLost, device: device, stream: part.stream), lost))

@@ -9,8 +9,13 @@ package struct MovingSlice: Sendable {
     package var bounds: RecordBounds
     /// The device's totals at the end of the partition.
     package var totals: DeviceTotals
+    /// The keys of its items.
+    package var keys: [KeyRange]
 
-    package init(chain: ChainKey, slice: StoredSlice, bounds: RecordBounds, totals: DeviceTotals) {
+    package init(
+        chain: ChainKey, slice: StoredSlice, bounds: RecordBounds, totals: DeviceTotals, keys: [KeyRange] = []
+    ) {
+        self.keys = keys
         self.chain = chain
         self.slice = slice
         self.bounds = bounds

@@ -75,6 +75,50 @@ extension RecordFile {
             bounds: try StoreError.mapping(RecordBounds(row)))
     }
 
+    /// Finds the keys that the file has for a device, under any of its epochs: one that was numbered before a restore
+    /// has another.
+    /// - Parameter asked: ranges of keys that are looked for.
+    func find(_ asked: [KeyRange], of device: DeviceID, _ found: inout KnownKeys) throws(StoreError) {
+        guard try StoreError.mapping(hasKeys()) else { return }
+        let chains = try StoreError.mapping(
+            connection.rows("SELECT id FROM chain WHERE device = ?", device.data) { $0.int64(0) })
+        for chain in chains {
+            for range in asked {
+                // Ranges of one origin do not overlap, so their ends are in the order of their beginnings.
+                let statement = try prepared(
+                    "SELECT first, last FROM key WHERE chain = ? AND origin = ? AND first <= ? ORDER BY first DESC",
+                    chain, range.origin.data, range.last)
+                defer { statement.reset() }
+                while try step(statement) {
+                    let (first, last) = (statement.int64(0), statement.int64(1))
+                    guard first >= 0, last >= first else {
+                        throw corrupt("a key of chain \(chain) has impossible numbers")
+                    }
+                    let stored = KeyRange(origin: range.origin, first: UInt64(first), last: UInt64(last))
+                    guard stored.last >= range.first else { break }
+                    found.add(stored, asked: range)
+                }
+            }
+        }
+    }
+
+    /// The keys' rows whose slice is not in the file. A slice that only says what is lost has no keys.
+    private static let strayKeys = """
+        FROM key WHERE NOT EXISTS (SELECT 1 FROM slice WHERE slice.id = key.slice AND slice.chain = key.chain
+        AND slice.record_count > 0 AND substr(slice.last_link, -\(proofBytes)) = key.proof)
+        """
+
+    func strayKeyCount() throws(StoreError) -> Int {
+        guard try StoreError.mapping(hasKeys()) else { return 0 }
+        return try StoreError.mapping(connection.first("SELECT count(*) \(Self.strayKeys)") { $0.int(0) } ?? 0)
+    }
+
+    /// A key without its record would keep the record from being stored when it is sent again.
+    func removeStrayKeys() throws(StoreError) {
+        guard try StoreError.mapping(hasKeys()) else { return }
+        try StoreError.mapping(connection.execute("DELETE \(Self.strayKeys)"))
+    }
+
     /// Records of a chain, counted from the packed rows themselves.
     func countRecords(chain: Int64) throws(StoreError) -> UInt64 {
         let statement = try prepared("SELECT records, first FROM slice WHERE chain = ? ORDER BY first", chain)

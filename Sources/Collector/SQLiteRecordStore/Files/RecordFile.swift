@@ -23,6 +23,11 @@ import WireModel
 ///               gaps                                        a BatchPart message that holds only its gaps
 ///               records                                     PackedRecords: four bytes of length, bytes, ...
 ///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
+///     key       chain, origin, first, last                  keys of items (ItemKey) whose numbers the writer gave
+///               slice, proof                                the slice with them; the last 8 bytes of its last link
+///
+/// `key` is made with the first key. It is in the transaction of its slice, so there is never one without the other.
+/// `UnnumberedItems` come without numbers: the writer looks their keys up, numbers the rest, and stores them as slices.
 ///
 /// ## Its promises
 ///
@@ -33,6 +38,8 @@ import WireModel
 /// - *A mark never goes back.* The writer chooses the day at commit, and never one before the newest file's. So a
 ///   chain's newest state is in the newest file that has the chain. Only if no file has it is it in the baseline.
 /// - *No number twice.* The writer skips numbers up to the mark. `UNIQUE (chain, first)` is the second safeguard.
+/// - *No key twice.* The writer looks an item's key up in the files in which it can be before it stores the item. The
+///   key goes with the file. `PRIMARY KEY (chain, origin, first)` is the second safeguard.
 /// - *The content can be proved.* Each chain's slices cover all numbers from `entry_number` to the mark; holes are
 ///   `lost_before`. Links recomputed over bytes, gaps and rejections match the stored ones (`StreamVerification`).
 ///
@@ -128,6 +135,29 @@ final class RecordFile {
         options.cacheKibibytes = mode == .create ? 8192 : 512
         return options
     }
+
+    /// Makes the table of keys. Only files with keys have it, so others stay as every version of the collector makes
+    /// them.
+    func makeKeyTable() throws(SQLiteError) {
+        try connection.execute(
+            """
+            CREATE TABLE IF NOT EXISTS key (
+                chain INTEGER NOT NULL, origin BLOB NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, \
+            slice INTEGER NOT NULL,
+                proof BLOB NOT NULL, PRIMARY KEY (chain, origin, first)) WITHOUT ROWID
+            """)
+    }
+
+    /// Whether a key of the file was ever stored.
+    func hasKeys() throws(SQLiteError) -> Bool {
+        try connection.first("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'key'") {
+            $0.int(0) > 0
+        } ?? false
+    }
+
+    /// A key's `proof` has so many bytes of its slice's last link. It binds the key to the content of the slice,
+    /// because a salvage may give a slice's id to another one.
+    static let proofBytes = 8
 
     private static func makeSchema(_ connection: Connection) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
@@ -229,6 +259,30 @@ extension RecordFile {
             }
         }.get()
         if stored < slice.records.count { try insertRejected(slice, chain: chain) }
+        return bounds
+    }
+
+    /// Adds a slice of numbered items and their keys.
+    /// - Returns: the bounds of its records.
+    func insert(
+        _ addition: NumberingStep.Addition, chain: Int64, receivedAt: Int64
+    ) throws(SQLiteError) -> RecordBounds {
+        let slice = addition.slice
+        let bounds = try insert(slice, chain: chain, formerMark: slice.first - 1, receivedAt: receivedAt)
+        let id = connection.lastInsertedRow
+        if addition.keys.isEmpty { return bounds }
+        try makeKeyTable()
+        let statement = try connection.cached(
+            "INSERT INTO key (chain, origin, first, last, slice, proof) VALUES (?, ?, ?, ?, ?, ?)")
+        for key in addition.keys {
+            try statement.bind(chain, at: 1)
+            try statement.bind(key.origin.data, at: 2)
+            try statement.bind(key.first, at: 3)
+            try statement.bind(key.last, at: 4)
+            try statement.bind(id, at: 5)
+            try statement.bind(slice.lastLink.data.suffix(Self.proofBytes), at: 6)
+            try statement.run()
+        }
         return bounds
     }
 

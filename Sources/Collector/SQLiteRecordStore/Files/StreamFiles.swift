@@ -191,15 +191,36 @@ final class StreamFiles {
         try baseline.record(open.partition, slices: slices)
     }
 
+    /// The keys of items that the files have.
+    ///
+    /// A record cannot have come before it was made, so older files are not asked. A clock may be wrong by a day. The
+    /// two newest files are asked in any case, for records whose time is that of their receipt.
+    func known(_ items: UnnumberedItems) throws(StoreError) -> KnownKeys {
+        var found = KnownKeys.none
+        guard let earliest = items.earliestKeyed else { return found }
+        let asked = KeyRange.ranges(of: items.keys)
+        let from = UTCDay(microseconds: earliest).number - 1
+        for (age, day) in days.reversed().enumerated() where age < 2 || day.number >= from {
+            try reading(day) { file throws(StoreError) in try file.find(asked, of: items.device, &found) }
+        }
+        return found
+    }
+
     private func chain(_ key: ChainKey, on day: UTCDay) throws(StoreError) -> (
         file: RecordFile, row: RecordFile.ChainRow
     )? {
+        try reading(day) { file throws(StoreError) in try file.chain(key).map { (file, $0) } } ?? nil
+    }
+
+    /// - Returns: `nil` if there is no file.
+    private func reading<T>(
+        _ day: UTCDay, _ body: (RecordFile) throws(StoreError) -> T
+    ) throws(StoreError) -> T? {
         do throws(StoreError) {
             let file = try file(of: day)
-            let row = try file?.chain(key)
+            let result = if let file { try body(file) } else { T?.none }
             unreadable[day] = nil
-            guard let file, let row else { return nil }
-            return (file, row)
+            return result
         } catch {
             if unreadable[day] == nil {
                 logger.error(

@@ -78,7 +78,26 @@ extension RecordFile {
             size += slice.records.count
             found.append(MovingSlice(chain: chain.key, slice: slice, bounds: bounds, totals: chain.state.totals))
         }
+        try addKeys(to: &found)
         return found
+    }
+
+    /// Gives slices the keys of their items.
+    private func addKeys(to slices: inout [MovingSlice]) throws(StoreError) {
+        guard let first = slices.first?.slice.id, let last = slices.last?.slice.id,
+            try StoreError.mapping(hasKeys())
+        else { return }
+        let places = Dictionary(slices.enumerated().map { ($0.element.slice.id, $0.offset) }) { first, _ in first }
+        let statement = try prepared(
+            "SELECT slice, origin, first, last FROM key WHERE slice BETWEEN ? AND ? ORDER BY slice", first, last)
+        defer { statement.reset() }
+        while try step(statement) {
+            guard let place = places[statement.int64(0)], let origin = KeyOrigin(statement.data(1)),
+                statement.int64(2) >= 0, statement.int64(3) >= statement.int64(2)
+            else { throw corrupt("a key belongs to no slice") }
+            slices[place].keys.append(
+                KeyRange(origin: origin, first: UInt64(statement.int64(2)), last: UInt64(statement.int64(3))))
+        }
     }
 }
 

@@ -317,9 +317,11 @@ struct RecordPageBuilder {
         guard let ranges = slice.records.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
             throw file.corrupt("slice \(id) is not packed records")
         }
+        var contexts = SliceContexts(slice.records, ranges)
         var last = below
-        for range in isForward ? ranges : ranges.reversed() {
-            let packed = slice.records.slice(range)
+        for step in ranges.indices {
+            let place = isForward ? step : ranges.count - 1 - step
+            let packed = slice.records.slice(ranges[place])
             guard let header = RecordHeader(scanning: packed) else {
                 throw file.corrupt("a record of slice \(id) has no envelope")
             }
@@ -333,7 +335,7 @@ struct RecordPageBuilder {
             records.append(
                 StoredRecord(
                     device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed),
-                    receivedAt: slice.receivedAt))
+                    receivedAt: slice.receivedAt, context: contexts.context(of: header, at: place)))
             recordBytes += packed.count
         }
         if bytes >= Self.maximumBytes {

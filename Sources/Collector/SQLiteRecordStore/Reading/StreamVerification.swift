@@ -46,6 +46,12 @@ struct StreamVerification {
                 "the file has \(CountText.of(slices, "slice")) and \(CountText.of(rejected, "rejected record")), but "
                     + "\(report.slices - before.slices) and \(report.rejected - before.rejected) belong to a chain.")
         }
+        let stray = try file.strayKeyCount()
+        if stray > 0 {
+            report.add(
+                .miscounted, file.partition,
+                "\(CountText.of(stray, "key")) of records belong to no slice. Their records would not be taken again.")
+        }
     }
 
     private mutating func check(_ row: RecordFile.ChainRow, in file: RecordFile, _ report: inout VerifyReport)

@@ -10,6 +10,9 @@ import WireModel
 /// Numbers lost before a slice are its `lost_before`, as if a device's part began beyond the mark. Numbers lost at the
 /// end of a chain, up to the mark that was reported to its device, have no slice after them. They become a slice of
 /// their own that contains one gap, with a reason no device can give.
+///
+/// A key of an item stays only with its slice. A record whose key is lost may be stored a second time. A key without
+/// its record would keep the record from coming back.
 struct ChainMend {
     private let file: RecordFile
     private let before: [ChainKey: ChainState]
@@ -188,6 +191,7 @@ struct ChainMend {
         for table in ["slice", "rejected"] {
             try execute("DELETE FROM \(table) WHERE chain NOT IN (SELECT id FROM chain)")
         }
+        try file.removeStrayKeys()
     }
 
     private func execute(_ sql: String, _ values: Int64...) throws(StoreError) {

@@ -52,6 +52,10 @@ struct SalvageFill {
             try rows.forEachKey { (row: RawRow) throws(StoreError) in
                 if let (id, key) = Self.key(row) {
                     keys[id] = key
+                } else if let key = Self.itemKey(row) {
+                    try StoreError.mapping(file.insert(key))
+                    bytes += row.payload.count
+                    if bytes >= Self.transactionBytes { try commit(andGoOn: true) }
                 } else if let (chain, rejected) = Self.rejected(row) {
                     try StoreError.mapping(file.insert(rejected, chain: chain))
                     bytes += row.payload.count
@@ -96,6 +100,23 @@ struct SalvageFill {
             let epoch = row.bytes(1).flatMap({ EpochID(Data($0)) }), let id = row.integer(2), id > 0
         else { return nil }
         return (id, ChainKey(device: device, epoch: epoch))
+    }
+
+    fileprivate struct ItemKeyRow {
+        var chain: Int64
+        var range: KeyRange
+        var slice: Int64
+        var proof: Data
+    }
+
+    private static func itemKey(_ row: RawRow) -> ItemKeyRow? {
+        guard row.columns.count == 6, let chain = row.integer(0), chain > 0,
+            let origin = row.bytes(1).flatMap({ KeyOrigin(Data($0)) }), let first = row.count(2),
+            let last = row.count(3), last >= first, let slice = row.integer(4), slice > 0, let proof = row.bytes(5)
+        else { return nil }
+        return ItemKeyRow(
+            chain: chain, range: KeyRange(origin: origin, first: first, last: last), slice: slice,
+            proof: Data(proof))
     }
 
     private static func rejected(_ row: RawRow) -> (Int64, RejectedRecord)? {
@@ -156,6 +177,13 @@ extension RecordFile {
             }
         }
         try statement.run()
+    }
+
+    fileprivate func insert(_ key: SalvageFill.ItemKeyRow) throws(SQLiteError) {
+        try makeKeyTable()
+        try connection.run(
+            "INSERT OR IGNORE INTO key (chain, origin, first, last, slice, proof) VALUES (?, ?, ?, ?, ?, ?)", key.chain,
+            key.range.origin.data, key.range.first, key.range.last, key.slice, key.proof)
     }
 
     fileprivate func insert(_ rejected: RejectedRecord, chain: Int64) throws(SQLiteError) {

@@ -179,7 +179,46 @@ actor StreamWriter {
             return .appended(answers)
         case .close(let epoch, let request):
             return .closed(try close(epoch, request, of: job, on: file, &changes))
+        case .number(let items): return .numbered(try number(items, of: job, on: file, &changes))
         }
+    }
+
+    /// Numbers the items of one call and stores them: all entries, or none.
+    private func number(
+        _ items: [UnnumberedItems], of job: WriterJob, on file: RecordFile, _ changes: inout WriterChanges
+    ) throws(StoreError) -> [UnnumberedAnswer] {
+        var found: [(key: ChainKey, entry: MarkCache.Entry, known: KnownKeys)] = []
+        do {
+            for entry in items {
+                let key = ChainKey(device: entry.device, epoch: entry.epoch)
+                found.append((key, try known(key, changes), try files.known(entry)))
+            }
+        } catch {
+            if error.code == .corrupt, maySalvage { throw error }
+            // Unknown is never "nothing". Other requests continue.
+            return items.map { _ in UnnumberedAnswer(unavailable: error.publicDescription) }
+        }
+        var answers: [UnnumberedAnswer] = []
+        for (items, (key, known, keys)) in zip(items, found) {
+            var entry = known
+            let step = NumberingStep(items, after: entry.state, known: keys)
+            answers.append(step.answer)
+            guard !step.additions.isEmpty else {
+                changes.entries[key] = entry
+                continue
+            }
+            try enter(key, &entry, on: file)
+            for addition in step.additions {
+                guard let place = entry.place else { continue }
+                let bounds = try StoreError.mapping(
+                    file.insert(addition, chain: place.row, receivedAt: job.receivedAt))
+                entry.bounds.include(bounds)
+            }
+            changes.counts.add(step.counts)
+            entry.state = step.state
+            changes.record(entry, key)
+        }
+        return answers
     }
 
     private func append(

@@ -49,6 +49,11 @@ struct EventList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists events, the newest received first.")
 
+    @Option(
+        help: "The kind of records: event, or otlp-log for log records that came as OTLP.",
+        completion: .list(["event", "otlp-log"]))
+    var kind: String?
+
     @OptionGroup var filter: EventFilter
     @OptionGroup var page: PageOptions
     @OptionGroup var output: OutputOptions
@@ -59,7 +64,8 @@ struct EventList: AsyncParsableCommand {
         try await collector.ask { session in
             try output.print(
                 try await session.list(
-                    CollectorCall(.get, "events", query: try await filter.query(session)), limit: most),
+                    CollectorCall(.get, "events", query: try await filter.query(session) + [("kind", kind)]),
+                    limit: most),
                 [
                     ("time", "time"), ("device", "deviceName"), ("type", "event.type"), ("name", "event.name"),
                     ("value", "event.value"), ("application", "application"),

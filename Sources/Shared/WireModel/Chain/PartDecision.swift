@@ -16,8 +16,8 @@ package enum PartDecision: Equatable, Sendable {
     ///
     /// Numbers at or below the mark are skipped, and those above it accepted. If the part starts above mark + 1, the
     /// numbers between are counted as `lostAtCollector`. A record is rejected if it exceeds `maximumRecordBytes`, if
-    /// its envelope is malformed, or if the envelope's number differs from its position. A rejected record keeps its
-    /// number and its link, and the mark passes it.
+    /// its envelope is malformed, if the envelope's number differs from its position, or if only collectors make
+    /// records of its kind. A rejected record keeps its number and its link, and the mark passes it.
     package static func decide(part: BatchPart, mark: StreamMark, maximumRecordBytes: Int = WireLimits.recordBytes)
         -> PartDecision
     {
@@ -110,6 +110,25 @@ package struct AcceptedSlice: Equatable, Sendable {
         self.mark = mark
     }
 
+    /// Numbers records behind a mark. They are well-formed, because `NewRecord` writes them.
+    /// - Parameter records: at least one, each of which fits into a store.
+    package init(numbering records: [NewRecord], after mark: StreamMark) {
+        var running = mark.link
+        var numbered: [AcceptedRecord] = []
+        numbered.reserveCapacity(records.count)
+        for (place, record) in records.enumerated() {
+            let number = mark.number + 1 + UInt64(place)
+            let bytes = record.serialized(number: number)
+            running = running.appending(bytes)
+            numbered.append(AcceptedRecord(number: number, bytes: bytes, of: record))
+        }
+        self.init(
+            first: mark.number + 1, last: mark.number + UInt64(records.count), lastLink: running, mark: mark)
+        priorLink = mark.link
+        self.records = numbered
+        advanceMark(from: mark, partFirst: first)
+    }
+
     mutating func advanceMark(from former: StreamMark, partFirst: UInt64) {
         if partFirst > former.number + 1 { mark.lostAtCollector += partFirst - 1 - former.number }
         for record in records {
@@ -139,6 +158,23 @@ package struct AcceptedRecord: Equatable, Sendable {
         kind = envelope?.kind ?? 0
         wallTime = envelope?.wallTime ?? 0
         rejection =
-            bytes.count > maximumBytes ? .recordTooLarge : envelope?.number != number ? .malformedEnvelope : nil
+            if bytes.count > maximumBytes {
+                .recordTooLarge
+            } else if envelope?.number != number {
+                .malformedEnvelope
+            } else if WireRecordKind(rawValue: kind)?.isMadeByCollectors == true {
+                .policy
+            } else {
+                nil
+            }
+    }
+
+    /// A record that the collector has numbered itself.
+    init(number: UInt64, bytes: Data, of record: NewRecord) {
+        self.number = number
+        self.bytes = bytes
+        rejection = nil
+        kind = record.kind.rawValue
+        wallTime = record.stamp.wallTime
     }
 }

@@ -2,7 +2,7 @@
 import SwiftProtobuf
 
 extension WireRecordKind {
-    /// The message in the body; `nil` for a kind of a later version.
+    /// The message in the body; `nil` for a kind that only collectors make, and for one of a later version.
     package var body: (any Message.Type)? {
         switch self {
         case .beacon: WireBeacon.self
@@ -15,7 +15,15 @@ extension WireRecordKind {
         case .sampleWlan: WireWLANSample.self
         case .sampleGps: WireGPSSample.self
         case .sampleCustom: WireCustomSample.self
-        case .unspecified, .UNRECOGNIZED: nil
+        case .otlpContext, .otlpLog, .otlpMetrics, .unspecified, .UNRECOGNIZED: nil
+        }
+    }
+
+    /// Whether only collectors make records of this kind, of what came as OTLP. No device may send them.
+    package var isMadeByCollectors: Bool {
+        switch self {
+        case .otlpContext, .otlpLog, .otlpMetrics: true
+        default: false
         }
     }
 
@@ -32,6 +40,9 @@ extension WireRecordKind {
         case .sampleWlan: "wlan"
         case .sampleGps: "gps"
         case .sampleCustom: "custom"
+        case .otlpContext: "otlp-context"
+        case .otlpLog: "otlp-log"
+        case .otlpMetrics: "otlp-metrics"
         case .unspecified, .UNRECOGNIZED: nil
         }
     }

@@ -102,6 +102,11 @@ package nonisolated enum WireRecordKind: SwiftProtobuf.Enum, Swift.CaseIterable 
   case sampleWlan // = 24
   case sampleGps // = 25
   case sampleCustom // = 26
+
+  /// Only collectors make these, of what came as OTLP; a collector refuses them from a device.
+  case otlpContext // = 30
+  case otlpLog // = 31
+  case otlpMetrics // = 32
   case UNRECOGNIZED(Int)
 
   package init() {
@@ -121,6 +126,9 @@ package nonisolated enum WireRecordKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case 24: self = .sampleWlan
     case 25: self = .sampleGps
     case 26: self = .sampleCustom
+    case 30: self = .otlpContext
+    case 31: self = .otlpLog
+    case 32: self = .otlpMetrics
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -138,6 +146,9 @@ package nonisolated enum WireRecordKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     case .sampleWlan: return 24
     case .sampleGps: return 25
     case .sampleCustom: return 26
+    case .otlpContext: return 30
+    case .otlpLog: return 31
+    case .otlpMetrics: return 32
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -155,6 +166,9 @@ package nonisolated enum WireRecordKind: SwiftProtobuf.Enum, Swift.CaseIterable 
     .sampleWlan,
     .sampleGps,
     .sampleCustom,
+    .otlpContext,
+    .otlpLog,
+    .otlpMetrics,
   ]
 
 }
@@ -307,7 +321,7 @@ package nonisolated enum WireRejectReason: SwiftProtobuf.Enum, Swift.CaseIterabl
   /// not a Record, or its number is not its place in the part
   case malformedEnvelope // = 2
 
-  /// the organization refuses this kind
+  /// The organization refuses this kind, or only collectors make it (OTLP_CONTEXT, OTLP_LOG, OTLP_METRICS).
   case policy // = 3
   case UNRECOGNIZED(Int)
 
@@ -5343,7 +5357,7 @@ nonisolated extension WireStream: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension WireRecordKind: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RECORD_KIND_UNSPECIFIED\0\u{1}RECORD_KIND_BEACON\0\u{1}RECORD_KIND_COMMAND_RESULT\0\u{2}\u{8}RECORD_KIND_EVENT\0\u{2}\u{a}RECORD_KIND_SAMPLE_SYSTEM\0\u{1}RECORD_KIND_SAMPLE_ANALYTICS\0\u{1}RECORD_KIND_SAMPLE_NETWORK_DATA\0\u{1}RECORD_KIND_SAMPLE_NETWORK_ADAPTER\0\u{1}RECORD_KIND_SAMPLE_WLAN\0\u{1}RECORD_KIND_SAMPLE_GPS\0\u{1}RECORD_KIND_SAMPLE_CUSTOM\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RECORD_KIND_UNSPECIFIED\0\u{1}RECORD_KIND_BEACON\0\u{1}RECORD_KIND_COMMAND_RESULT\0\u{2}\u{8}RECORD_KIND_EVENT\0\u{2}\u{a}RECORD_KIND_SAMPLE_SYSTEM\0\u{1}RECORD_KIND_SAMPLE_ANALYTICS\0\u{1}RECORD_KIND_SAMPLE_NETWORK_DATA\0\u{1}RECORD_KIND_SAMPLE_NETWORK_ADAPTER\0\u{1}RECORD_KIND_SAMPLE_WLAN\0\u{1}RECORD_KIND_SAMPLE_GPS\0\u{1}RECORD_KIND_SAMPLE_CUSTOM\0\u{2}\u{4}RECORD_KIND_OTLP_CONTEXT\0\u{1}RECORD_KIND_OTLP_LOG\0\u{1}RECORD_KIND_OTLP_METRICS\0")
 }
 
 nonisolated extension WireDropReason: SwiftProtobuf._ProtoNameProviding {

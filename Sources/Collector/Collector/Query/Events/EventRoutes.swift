@@ -1,5 +1,6 @@
 import CollectorAPI
 import Hummingbird
+import JSON
 import RecordStore
 import RecordViews
 import Registry
@@ -24,11 +25,12 @@ struct EventRoutes: RouteGroup {
     private static let parameters = EventFilter.parameters.union(["device", "application", "from", "to", "test"])
 
     private func events(_ request: Request, _ context: PersonContext) async throws -> Response {
-        let query = try QueryParameters(request, known: Self.parameters.union(["limit", "cursor"]))
+        let query = try QueryParameters(request, known: Self.parameters.union(["limit", "cursor", "kind"]))
         let times = RecordTimes(from: try query.time("from"), to: try query.time("to"))
         let (limit, cursor, filter) = (try query.limit(), try query.cursor(), try EventFilter(query))
         let listing = RecordListing(
-            store: store, query: try await records(query, times, context), role: context.person.role, events: filter,
+            store: store, query: try await records(query, times, context, kind: try kind(query)),
+            role: context.person.role, events: filter,
             limit: limit, device: try query.device("device"), names: metadata.names)
         return try await listing.response(from: cursor)
     }
@@ -77,9 +79,20 @@ struct EventRoutes: RouteGroup {
             missing: store.unreadableFiles(of: .event))
     }
 
-    private func records(_ query: QueryParameters, _ times: RecordTimes, _ context: PersonContext) async throws
-        -> RecordQuery
-    {
+    /// The kind of records that a list shows: events of devices, or log records that came as OTLP.
+    private func kind(_ query: QueryParameters) throws -> WireRecordKind {
+        guard let text = query.text("kind") else { return .event }
+        let kinds = [WireRecordKind.event, .otlpLog]
+        guard let found = kinds.first(where: { RecordKindName.text($0.rawValue) == text }) else {
+            let known = kinds.map { RecordKindName.text($0.rawValue) }.joined(separator: ", ")
+            throw Problem.invalidParameter("kind", "is \(text); expected one of \(known).")
+        }
+        return found
+    }
+
+    private func records(
+        _ query: QueryParameters, _ times: RecordTimes, _ context: PersonContext, kind: WireRecordKind = .event
+    ) async throws -> RecordQuery {
         let withTest = try query.flag("test")
         let organization = context.person.organization
         let devices: RecordQuery.Devices
@@ -90,7 +103,7 @@ struct EventRoutes: RouteGroup {
             devices = .among(Set(try await metadata.deviceIDs(organization: organization, withTest: withTest)))
         }
         return RecordQuery(
-            devices, stream: .event, kinds: [WireRecordKind.event.rawValue], application: query.text("application"),
+            devices, stream: .event, kinds: [kind.rawValue], application: query.text("application"),
             times: times, withTest: withTest)
     }
 }
@@ -124,7 +137,27 @@ struct EventFilter: Equatable, Sendable {
     var isAll: Bool { self == EventFilter() }
 
     func admits(_ record: StoredRecord) -> Bool {
-        isAll || (try? WireEvent.decodeBody(record.header.body(of: record.bytes))).map(admits) ?? false
+        if isAll { return true }
+        if record.header.kind == WireRecordKind.otlpLog.rawValue {
+            return OTLPView.log(record.header.body(of: record.bytes)).map(admits) ?? false
+        }
+        return (try? WireEvent.decodeBody(record.header.body(of: record.bytes))).map(admits) ?? false
+    }
+
+    /// Log records have none of the types of events.
+    private func admits(
+        _ log: (name: String, severity: String, value: JSONValue, attributes: [String: JSONValue])
+    ) -> Bool {
+        var text: String?
+        switch log.value {
+        case .text(let value): text = value
+        case .integer(let value): text = "\(value)"
+        case .boolean(let value): text = "\(value)"
+        case .real(let real): text = value.flatMap(Double.init) == real ? value : "\(real)"
+        default: break
+        }
+        return type == nil && (name == nil || name == (log.name.isEmpty ? log.severity : log.name))
+            && (value == nil || value == text)
     }
 
     func admits(_ event: WireEvent) -> Bool {

@@ -87,6 +87,6 @@ struct DeviceBalancePage: ConsolePage {
 
     private static let rejectedBecause = [
         "record-too-large": "It has more than 256 KiB.", "malformed-envelope": "It is no record, or out of its place.",
-        "policy": "The organization refuses this kind.",
+        "policy": "The organization refuses this kind, or devices may not send it.",
     ]
 }
