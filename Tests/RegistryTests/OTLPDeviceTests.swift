@@ -119,7 +119,8 @@ import WireModel
             return nil
         }
         let further = device(1_000_000)
-        guard case .tooMany(limit: limit, wait: let wait, isFirst: true)? = await refusal([many[0], further], sender) else {
+        let refused = await refusal([many[0], further], sender)
+        guard case .tooMany(limit: limit, wait: let wait, isFirst: true)? = refused else {
             Issue.record("a further device was made")
             return
         }
