@@ -499,7 +499,7 @@ let package = Package(
         tests(
             "Collector",
             [
-                "OTLP", "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit",
+                "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit",
                 "TelemetryBasics", "WireModel", "JSON", "Console", "SQLite", "MetricCatalog", "RecordStore", "Registry",
                 "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
                 "CommandKit",
