@@ -265,7 +265,7 @@ let package = Package(
             "Collector", in: .collector,
             [
                 "CollectorTunables", "TelemetryBasics", "WireModel", "WipeCertificates", "JSON", "Console",
-                "CollectorAPI", "MetricCatalog", "RecordViews",
+                "CollectorAPI", "MetricCatalog", "RecordViews", "OTLP",
                 "RecordStore", "Registry", "LogArchive", "Gzip",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
@@ -565,7 +565,7 @@ let package = Package(
             ],
             exclude: [
                 "Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c", "Support/interrupts.c",
-                "Support/kill-steps.c",
+                "Support/kill-steps.c", "OTLP/otlp-sdk.py", "OTLP/otlp-kills.py",
             ],
             swiftSettings: settings),
     ]

@@ -36,6 +36,7 @@ struct OpenAPITests {
                 case .enrollmentToken: ["enrollmentToken"]
                 case .device: ["deviceCredential"]
                 case .person: ["personToken"]
+                case .otlpToken: ["otlpToken"]
                 }
             #expect(schemes == expected, "\(route.path)")
             #expect((operation["responses"] as? [String: Any])?["default"] != nil, "\(route.path)")

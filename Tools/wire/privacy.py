@@ -135,6 +135,8 @@ class Privacy:
             "    static func body(of kind: WireRecordKind) -> MessageFields? {",
             "        switch kind {",
             *(f"        case .{kind.swift}: {table}" for kind, table in bodies),
+            *(f"        case .{kind.swift}: nil" for kind in self.schema.all_kinds
+              if kind not in self.schema.kinds),
             "        case .unspecified, .UNRECOGNIZED: nil",
             "        }",
             "    }",

@@ -5,6 +5,8 @@ package struct DeviceView: Codable, Sendable {
     package var id = ""
     package var organization = ""
     package var name = ""
+    /// `enrolled`, or `otlp` for a resource of OTLP. Absent from a collector of before 1.1.
+    package var kind: String?
     package var state = ""
     package var agentVersion = ""
     package var application = ""

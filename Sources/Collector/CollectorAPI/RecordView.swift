@@ -23,6 +23,9 @@ package struct RecordView: Codable, Sendable {
     package var otlp: JSONValue?
     /// The resource and the scope of such a record.
     package var context: JSONValue?
+    /// What came as OTLP, as it came: this record alone, in OTLP's own JSON. Only if requested.
+    package var resourceLogs: [JSONValue]?
+    package var resourceMetrics: [JSONValue]?
     /// The sample's values as metrics of the catalog. Only if requested.
     package var metrics: [MetricView]?
     /// The body in Base64, if this version does not know its kind or form.
@@ -74,6 +77,10 @@ extension APIOperation where Answer == RecordsView {
 
     package static func listSamples(_ device: String) -> Self {
         Self("GET", "/api/v1/devices/\(device.percentEncoded)/samples")
+    }
+
+    package static func listOTLP(_ device: String) -> Self {
+        Self("GET", "/api/v1/devices/\(device.percentEncoded)/otlp")
     }
 
     package static var listEvents: Self { Self("GET", "/api/v1/events") }

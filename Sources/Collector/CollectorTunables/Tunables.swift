@@ -62,6 +62,25 @@ package enum Tunables {
         package static let arrivalNoticeSeconds: Int64 = 86_400
     }
 
+    /// Senders of OTLP.
+    package enum OTLP {
+        /// Devices that one token may make in a day of the UTC calendar. Marks of a device stay for ever, and many
+        /// programs say another `service.instance.id` at each start. Range: 1 to 100,000.
+        package static let newDevicesPerDay = 1000
+        /// Devices of one request. A gateway collects from some hundreds. Range: 1 to 10,000.
+        package static let devicesPerRequest = 1000
+        /// Bytes of the data points that one record holds. Larger records make fewer envelopes; a reader decodes a
+        /// whole one for one point. Range: 4 KiB to 128 KiB.
+        package static let recordBytes = 64 * 1024
+        /// Requests with records of one token that are read or stored at a time. Range: 1 to
+        /// `IngestBudget.maximumOtherBodies`.
+        package static let bodiesPerToken = 32
+        /// How often what a store could not take is tried again before the answer is 503, and the pause before that:
+        /// senders wait ten seconds for an answer. Range: 0 to 5, and 10 ms to 1 s.
+        package static let storeAttempts = 3
+        package static let storePause = Duration.milliseconds(200)
+    }
+
     /// Record files and their readers.
     package enum Records {
         /// The most older record files that the writer of a stream keeps open. More files cost descriptors, fewer cost

@@ -47,6 +47,9 @@ enum TokenForm {
         try body("person", form, ["role": JSONValue(form.text("role"))])
     }
 
+    /// The body that makes a token for OTLP.
+    static func otlp(_ form: FormFields) throws(Problem) -> JSONValue { try body("otlp", form, [:]) }
+
     private static func body(
         _ kind: String, _ form: FormFields, _ further: [String: JSONValue]
     ) throws(Problem) -> JSONValue {

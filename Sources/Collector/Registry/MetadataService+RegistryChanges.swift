@@ -7,6 +7,7 @@ import WireModel
 /// | in memory | what makes it right |
 /// |---|---|
 /// | `devicesByCredential`, `profiles` | `.device`, `.profile` remove entries; not used without a lease |
+/// | `otlpDeviceRows` | as `devicesByCredential` |
 /// | `openCommands` | `.commands`, `.device` read a device's again; no command is sent without a lease |
 /// | the limit of a device's commands | is counted in the transaction that issues one |
 /// | the limits of an organization's commands | are of `openCommands`; what others issue in 2 s may exceed them |
@@ -15,6 +16,7 @@ import WireModel
 /// | `seen`, `results` | are no copies: they wait to be written, and the change is reported when they are |
 /// | `heldSessions` | wait to be written, too; other collectors do not know them meanwhile |
 /// | `auditLimit`, `signInLimit`, `signInRefusals` | limit what this collector writes; each collector has its own |
+/// | `otlpRefusals` | as `auditLimit` |
 /// | `nextForget` | when this collector next cleans up; several may |
 /// | `deviceClocks` | what this collector hears from devices |
 /// | `recordUsage` | is written to the registry in shares of a quota, and adopts what others wrote |
@@ -40,6 +42,7 @@ extension MetadataService {
         }
         guard !devices.isEmpty else { return }
         devicesByCredential.remove(all: devices)
+        otlpDeviceRows.remove(all: devices)
         for id in devices { search.recordChange(id) }
     }
 
@@ -72,6 +75,7 @@ extension MetadataService {
     /// known here come with the next read of changes, or after a restart.
     nonisolated func forgetCached() {
         devicesByCredential.removeAll()
+        otlpDeviceRows.removeAll()
         profiles.removeAll()
         search.recordUnknownChanges()
         hasDeviceJobs.store(true, ordering: .sequentiallyConsistent)

@@ -49,6 +49,8 @@ package actor MetadataService {
     package nonisolated let lease: RegistryLease
     /// Devices by the hash of their credential.
     nonisolated let devicesByCredential: MetadataCache<Data, DeviceRow, DeviceID>
+    /// Devices of OTLP that may send.
+    nonisolated let otlpDeviceRows: MetadataCache<DeviceID, DeviceRow, DeviceID>
     /// An organization's rows are removed together, because each is composed from the organization's own profile too.
     nonisolated let profiles: MetadataCache<ProfileScope, DeviceProfile, String>
     nonisolated let openCommands: OpenCommands
@@ -70,6 +72,7 @@ package actor MetadataService {
     /// The limit on people's sign-ins, by the id of their token.
     var signInLimit = AuditRepeatLimit<String>()
     var signInRefusals = SignInRefusals()
+    var otlpRefusals = OTLPRefusals()
     nonisolated let heldSessions = Mutex(HeldSessions())
     private nonisolated let silenceNotices = Mutex<Int64?>(nil)
 
@@ -137,6 +140,7 @@ package actor MetadataService {
         self.registry = registry
         lease = registry.makeLease()
         devicesByCredential = MetadataCache(limit: 16_384, lease: lease) { $1.id }
+        otlpDeviceRows = MetadataCache(limit: 16_384, lease: lease) { id, _ in id }
         profiles = MetadataCache(limit: 1024, lease: lease) { scope, _ in scope.organization }
         let commands = OpenCommands(lease: lease)
         try commands.load(from: connection, at: clock.now())

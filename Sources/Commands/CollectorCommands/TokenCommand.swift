@@ -11,12 +11,13 @@ import TelemetryBasics
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Create, list and revoke access tokens and enrollment tokens; works while a collector runs.",
+        abstract: "Create, list and revoke tokens; works while a collector runs.",
         discussion: """
             Examples:
               ws1collector token create --role viewer --name dashboard
               ws1collector token create --enrollment --expires 7d --uses 200
               ws1collector token create --enrollment --unlimited --name image
+              ws1collector token create --otlp --name shop-backend
               ws1collector token list --json
               ws1collector token revoke 0f3c2a6b9d1e4f58
             """,
@@ -30,6 +31,9 @@ struct TokenCommand: AsyncParsableCommand {
         @Flag(help: "Create an enrollment token for devices instead of an access token.")
         var enrollment = false
 
+        @Flag(help: "Create a token with which programs send OTLP instead of an access token.")
+        var otlp = false
+
         @Option(help: ArgumentHelp("Role of an access token: viewer, operator or administrator.", valueName: "role"))
         var role: String?
 
@@ -38,7 +42,7 @@ struct TokenCommand: AsyncParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The organization (default: `default` for enrollment, all for access tokens).", valueName: "name"))
+                "The organization (default: all for access tokens, else `default`).", valueName: "name"))
         var organization: String?
 
         @Option(
@@ -71,6 +75,14 @@ struct TokenCommand: AsyncParsableCommand {
         func run() async throws {
             let settings = try data.dataSettings()
             let made = try await settings.withMetadata { metadata in
+                if otlp {
+                    guard !enrollment, role == nil, uses == nil, !unlimited else {
+                        throw CommandError(
+                            .usage, "--otlp takes none of --enrollment, --role, --uses and --unlimited.")
+                    }
+                    return try await metadata.createOTLPToken(
+                        organization: organization ?? "default", expiresInSeconds: try expiresInSeconds, note: name)
+                }
                 if enrollment {
                     guard role == nil else {
                         throw CommandError(
@@ -92,7 +104,8 @@ struct TokenCommand: AsyncParsableCommand {
                 guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                     throw CommandError(
                         .usage,
-                        "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
+                        "--role is \(role ?? "missing"); expected viewer, operator or administrator "
+                            + "(or --enrollment, or --otlp).")
                 }
                 guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Give the token's owner.") }
                 return try await metadata.createPersonToken(
@@ -160,7 +173,7 @@ private struct TokenView: Encodable {
 
     init(_ row: TokenRow) {
         id = row.id
-        kind = row.kind == .enrollment ? "enrollment" : "person"
+        kind = row.kind.name
         name = row.name
         role = row.role.map { "\($0)" }
         organization = row.organization
@@ -179,7 +192,7 @@ private struct TokenView: Encodable {
         [
             id, kind, name, role ?? "-", organization ?? "all", Self.seconds(created),
             expires.map(Self.seconds) ?? "never",
-            kind == "person" ? "-" : maximumUses.map { "\(uses)/\($0)" } ?? "\(uses)/unlimited", state,
+            kind != "enrollment" ? "-" : maximumUses.map { "\(uses)/\($0)" } ?? "\(uses)/unlimited", state,
         ]
     }
 }

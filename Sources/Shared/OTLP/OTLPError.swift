@@ -48,6 +48,8 @@ struct OTLPElementCount {
     private var left: Int
     private let limit: Int
 
+    var count: Int { limit - left }
+
     init(limit: Int) {
         left = limit
         self.limit = limit

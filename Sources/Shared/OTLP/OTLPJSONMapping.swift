@@ -25,10 +25,12 @@ struct OTLPJSONMapping {
     private let depth: Int
     private var elements: OTLPElementCount
 
+    /// - Returns: the elements.
     /// - Throws: `.malformed`, or `.tooLarge` for too many elements.
-    static func apply(to bytes: inout [UInt8], shape: Int, limits: OTLPLimits) throws(OTLPError) {
+    static func apply(to bytes: inout [UInt8], shape: Int, limits: OTLPLimits) throws(OTLPError) -> Int {
         var mapping = OTLPJSONMapping(shape: shape, limits: limits)
         try mapping.run(&bytes)
+        return mapping.elements.count
     }
 
     private init(shape: Int, limits: OTLPLimits) {

@@ -54,23 +54,50 @@ extension OTLPRequest {
     package static func decode(
         _ body: consuming [UInt8], as encoding: OTLPEncoding, limits: OTLPLimits = OTLPLimits()
     ) throws(OTLPError) -> Self {
+        _ = try scan(&body, as: encoding, limits: limits)
+        return try decodeScanned(body, as: encoding, limits: limits)
+    }
+
+    /// - Parameters:
+    ///   - body: after inflation.
+    ///   - admit: gets the number of elements that decoding will make, before it does. What it throws ends the
+    ///     decoding.
+    /// - Throws: `OTLPError`, and what `admit` throws.
+    package static func decode(
+        _ body: consuming [UInt8], as encoding: OTLPEncoding, limits: OTLPLimits, admit: (Int) throws -> Void
+    ) throws -> Self {
+        try admit(try scan(&body, as: encoding, limits: limits))
+        return try decodeScanned(body, as: encoding, limits: limits)
+    }
+
+    private static var shape: Int { signal == .logs ? OTLPShape.logs : OTLPShape.metrics }
+
+    private static func scan(
+        _ body: inout [UInt8], as encoding: OTLPEncoding, limits: OTLPLimits
+    ) throws(OTLPError) -> Int {
         guard body.count <= limits.bodyBytes else {
             throw OTLPError(
                 .tooLarge,
                 "The request has \(body.count) bytes after inflation, and at most \(limits.bodyBytes) are accepted. "
                     + "Send less at a time.")
         }
-        let shape = signal == .logs ? OTLPShape.logs : OTLPShape.metrics
+        return switch encoding {
+        case .protobuf: try OTLPWireScan.check(body, shape: shape, limits: limits)
+        case .json: try OTLPJSONMapping.apply(to: &body, shape: shape, limits: limits)
+        }
+    }
+
+    private static func decodeScanned(
+        _ body: [UInt8], as encoding: OTLPEncoding, limits: OTLPLimits
+    ) throws(OTLPError) -> Self {
         switch encoding {
         case .protobuf:
-            try OTLPWireScan.check(body, shape: shape, limits: limits)
             var options = BinaryDecodingOptions()
             options.messageDepthLimit = limits.depth
             do { return try Self(serializedBytes: body, options: options) } catch {
                 throw undecodable("binary Protobuf", error)
             }
         case .json:
-            try OTLPJSONMapping.apply(to: &body, shape: shape, limits: limits)
             var options = JSONDecodingOptions()
             options.messageDepthLimit = limits.depth
             options.ignoreUnknownFields = true

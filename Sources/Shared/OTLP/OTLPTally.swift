@@ -1,4 +1,4 @@
-/// A rule of the protocol that an item of a request can break, or that makes a receiver ignore a part of it.
+/// A rule that an item of a request can break, or that makes a receiver ignore a part of it. Most are the protocol's.
 package enum OTLPRule: String, Sendable, CaseIterable {
     // The item is rejected.
     case duplicateAttribute
@@ -12,6 +12,11 @@ package enum OTLPRule: String, Sendable, CaseIterable {
     case countMismatch
     case sumWithoutCount
     case quantiles
+    // The item is rejected by the receiver that keeps it.
+    case tooLarge
+    case deviceRevoked
+    case deviceDeleted
+    case refusedByStore
     // The item is kept, and a part of it is ignored.
     case identifierLength
     case exemplarWithoutValue
@@ -39,6 +44,10 @@ package enum OTLPRule: String, Sendable, CaseIterable {
         case .countMismatch: "count is not the sum of the counts of all buckets"
         case .sumWithoutCount: "count is 0, and sum is not"
         case .quantiles: "quantiles must increase strictly, from 0 to 1"
+        case .tooLarge: "it takes more than 256 KiB, with its resource or alone; make it smaller"
+        case .deviceRevoked: "an administrator of the collector revoked the device that the resource is"
+        case .deviceDeleted: "an administrator of the collector deleted the device that the resource is"
+        case .refusedByStore: "the collector's store does not take it; its log says why"
         case .identifierLength: "trace_id must have 16 bytes and span_id 8, not all zero; others are left out"
         case .exemplarWithoutValue: "an exemplar has no value; it is left out"
         case .profilesReference: "string_value_strindex is for profiles only; the value is left out"

@@ -6,11 +6,13 @@ struct OTLPWireScan {
     private let depth: Int
     private var elements: OTLPElementCount
 
+    /// - Returns: the elements.
     /// - Throws: `.malformed`, or `.tooLarge` for too many elements.
-    static func check(_ bytes: [UInt8], shape: Int, limits: OTLPLimits) throws(OTLPError) {
+    static func check(_ bytes: [UInt8], shape: Int, limits: OTLPLimits) throws(OTLPError) -> Int {
         var scan = OTLPWireScan(
             bytes: bytes, depth: limits.depth, elements: OTLPElementCount(limit: limits.elements))
         try scan.message(from: 0, to: bytes.count, shape: shape, level: 1)
+        return scan.elements.count
     }
 
     private mutating func message(from start: Int, to end: Int, shape: Int, level: Int) throws(OTLPError) {

@@ -44,6 +44,10 @@ struct RouteSample: Sendable {
         "GET /readyz": get("/readyz"),
         "GET /metrics": get("/metrics", strangers: [403]),
 
+        // Senders of OTLP: an empty request.
+        "POST /v1/logs": RouteSample { _ in RouteRequest(.post, "/v1/logs", protobuf, body: Data()) },
+        "POST /v1/metrics": RouteSample { _ in RouteRequest(.post, "/v1/metrics", protobuf, body: Data()) },
+
         // Devices' own.
         "POST /api/v1/enroll": RouteSample { _ in
             RouteRequest(.post, WireNames.enrollPath, protobuf, body: WireEnrollRequest().encoded)
@@ -89,6 +93,9 @@ struct RouteSample: Sendable {
         "GET /api/v1/devices/{device}": device(""),
         "GET /api/v1/devices/{device}/beacons": device("/beacons?test=true"),
         "GET /api/v1/devices/{device}/samples": device("/samples?metrics=true"),
+        "GET /api/v1/devices/{device}/otlp": RouteSample {
+            RouteRequest(.get, "/api/v1/devices/\($0.otlpDevice)/otlp")
+        },
         "GET /api/v1/devices/{device}/balance": device("/balance"),
         "GET /api/v1/devices/{device}/uploads": device("/uploads"),
         "GET /api/v1/devices/{device}/commands": device("/commands"),

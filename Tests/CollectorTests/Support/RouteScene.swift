@@ -32,12 +32,14 @@ struct RouteScene: Sendable {
     let token: String
     /// The device of `other`.
     let strangerDevice: EnrollResult
+    /// The resource of OTLP of `default`.
+    let otlpDevice: DeviceID
     /// The tokens by what callers are called in `Caller`.
     let bearers: [Caller: String]
 
     enum Caller: String, CaseIterable, Sendable {
-        case nobody, nonsense, enrollmentToken, expiredEnrollmentToken, device, revokedDevice, viewer, `operator`,
-            administrator
+        case nobody, nonsense, otlpToken, enrollmentToken, expiredEnrollmentToken, device, revokedDevice
+        case viewer, `operator`, administrator
         case administratorOfAll, revokedAdministrator, expiredAdministrator, otherViewer, otherAdministrator
 
         var role: PersonRole? {
@@ -83,8 +85,9 @@ struct RouteScene: Sendable {
         harness.clock.advance(seconds: 2)
         let revokedDevice = try await Self.enroll(harness, "revoked")
         _ = try await metadata.revokeDevice(revokedDevice.deviceID, organization: nil, by: .commandLine)
+        let otlp = try await metadata.createOTLPToken(organization: "default")
         bearers = [
-            .nonsense: "nonsense", .enrollmentToken: harness.enrollmentToken,
+            .nonsense: "nonsense", .otlpToken: otlp.token, .enrollmentToken: harness.enrollmentToken,
             .expiredEnrollmentToken: expiredEnrollment.token,
             .device: device.credential, .revokedDevice: revokedDevice.credential, .viewer: made.secret,
             .operator: try await harness.person(.operator), .administrator: administrator,
@@ -98,6 +101,13 @@ struct RouteScene: Sendable {
             let answer = try await client.post(Self.batch, bearer: device.credential, records)
             #expect(answer.status == .ok)
         }
+        let log = #"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"\#(Self.marker)"}}]}]}]}"#
+        let logged = try await client.send(
+            .post, "/v1/logs", bearer: otlp.token, headers: Self.json, body: Data(log.utf8))
+        #expect(logged.status == .ok, "\(String(buffer: logged.body))")
+        var ofOTLP = DeviceQuery()
+        ofOTLP.states = [.otlp]
+        otlpDevice = try #require(try await metadata.devices(ofOTLP, after: nil, limit: 1).devices.first).id
         let profile = try await client.send(
             .put, "/api/v1/profiles/default", bearer: administrator, headers: Self.json,
             body: Data(#"{"customPayload": "\#(Self.marker)"}"#.utf8))

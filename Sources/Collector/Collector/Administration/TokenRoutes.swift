@@ -166,8 +166,15 @@ struct TokenDocument {
                 .device, name: name, organization: organization,
                 expiresInSeconds: seconds ?? FirstStart.enrollmentTokenSeconds,
                 maximumUses: isUnlimited ? nil : uses ?? FirstStart.enrollmentTokenUses)
-        case nil: throw .invalidField("kind", "is missing. Known: person, enrollment.")
-        default: throw .invalidField("kind", "must be one of person, enrollment.")
+        case "otlp":
+            guard role == nil else { throw .invalidField("role", "is only for access tokens.") }
+            guard let organization else { throw .invalidField("organization", "is missing: records go into one.") }
+            guard uses == nil else { throw .invalidField("maximumUses", "is only for enrollment tokens.") }
+            guard !isUnlimited else { throw .invalidField("unlimited", "is only for enrollment tokens.") }
+            guard address == nil else { throw .invalidField("address", "is only for enrollment tokens.") }
+            token = NewToken(.otlp, name: name, organization: organization, expiresInSeconds: seconds)
+        case nil: throw .invalidField("kind", "is missing. Known: person, enrollment, otlp.")
+        default: throw .invalidField("kind", "must be one of person, enrollment, otlp.")
         }
     }
 

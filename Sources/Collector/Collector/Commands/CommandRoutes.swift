@@ -182,6 +182,13 @@ extension Problem {
     static let noDevice = Problem.notFound("Your organization has no such device.")
     static let noCommand = Problem.notFound("The device has no such command.")
 
+    static let deviceWithoutAgent = Problem(
+        status: 409, code: .deviceWithoutAgent, title: "Device without an agent",
+        detail:
+            "This device is a resource of OTLP. Its program sends records and asks for nothing, so no command, wipe or "
+            + "do-not-disturb reaches it. To stop its records, revoke the device or its token.",
+        scope: .device)
+
     static let deviceLeft = Problem(
         status: 409, code: .deviceLeft, title: "Device has left",
         detail: "The device has unenrolled or was revoked. It receives nothing until it enrolls again.",
@@ -191,6 +198,7 @@ extension Problem {
         switch error {
         case .unknownDevice: noDevice
         case .deviceLeft: deviceLeft
+        case .deviceWithoutAgent: deviceWithoutAgent
         case .unknownCommand: invalidField("arguments.command", "is not a command of this device.")
         case .tooMany(let limit):
             Problem(

@@ -13,6 +13,7 @@ extension DeviceView {
         id = device.id.description
         organization = device.organization
         name = device.newestName
+        kind = device.kind.name
         state = ReportingState(of: device, at: now).rawValue
         agentVersion = device.newestAgentVersion
         application = device.application

@@ -99,6 +99,7 @@ extension Problem {
         switch error {
         case .unknownDevice: noDevice
         case .deviceLeft: deviceLeft
+        case .deviceWithoutAgent: deviceWithoutAgent
         case .notAllowed:
             Problem(
                 status: 409, code: .doNotDisturbNotAllowed, title: "Do-not-disturb not allowed",

@@ -31,6 +31,19 @@ struct Callers: Sendable {
         return EnrollmentToken(text: token)
     }
 
+    func otlp(_ request: Request, _: CollectorRequestContext) async throws -> OTLPSender {
+        guard request.headers[.authorization] != nil else { throw Problem.otlpTokenMissing }
+        let token = try request.bearer
+        do throws(EnrollError) { return try await metadata.authenticateOTLP(token: token) } catch {
+            switch error {
+            case .tokenUnknown: throw Problem.otlpTokenUnknown
+            case .tokenExpired: throw Problem.otlpTokenExpired
+            case .tokenRevoked: throw Problem.otlpTokenRevoked
+            default: throw error
+            }
+        }
+    }
+
     func person(_ request: Request, _ context: CollectorRequestContext, _ least: PersonRole) async throws -> Person {
         let person: Person
         if let signedIn = context.signedIn {

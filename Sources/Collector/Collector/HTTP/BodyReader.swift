@@ -93,6 +93,37 @@ struct BodyReader: Sendable {
         }
     }
 
+    /// Reads a body of OTLP and runs `operation` with it. Its bytes, and those by which `operation` lets its place
+    /// grow, count against the budget until `operation` ends.
+    ///
+    /// The protocol bounds the bytes after inflation and no ratio: a thousand equal records are compressed further than
+    /// anything that a device sends.
+    /// - Parameter limit: bytes as sent, and after inflation.
+    func readOTLP<Result>(
+        _ request: Request, _ context: OTLPContext, limit bytes: Int,
+        _ operation: ([UInt8], _ received: Int, inout IngestBudget.Place) async throws -> Result
+    ) async throws -> Result {
+        let limit = Limit.small(bytes)
+        let encoding = try Self.encoding(of: request)
+        try Self.checkLength(request, limit: limit.bytes)
+        var source = BodySource(request.body)
+        try await source.begin(Self.unplacedBytes)
+        return try await budget.withPlace(for: context.caller.share) { place in
+            switch encoding {
+            case .identity:
+                let body: [UInt8] = try await Self.collect(&source, limit: limit, &place)
+                return try await operation(body, body.count, &place)
+            case .gzip:
+                let (body, received): ([UInt8], Int) = try await Self.inflate(
+                    &source, limit: limit, ratio: Self.greatestRatio, &place)
+                return try await operation(body, received, &place)
+            }
+        }
+    }
+
+    /// More than deflate can reach, which is 1,032.
+    private static let greatestRatio = 2048
+
     static func checkMediaType(_ request: Request, _ expected: String) throws(Problem) {
         // The form our own devices send.
         if request.headers[.contentType] == expected { return }
@@ -123,10 +154,10 @@ struct BodyReader: Sendable {
         guard length <= limit else { throw .bodyTooLarge(limit: limit, "The body has \(length) bytes") }
     }
 
-    private static func collect(_ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place) async throws
-        -> Data
-    {
-        var data = Data()
+    private static func collect<Bytes: BodyBytes>(
+        _ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place
+    ) async throws -> Bytes {
+        var data = Bytes()
         while let buffer = try await body.next() {
             guard buffer.readableBytes <= limit.bytes - data.count else {
                 throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
@@ -138,13 +169,13 @@ struct BodyReader: Sendable {
     }
 
     /// - Returns: the inflated body, and the number of bytes received.
-    private static func inflate(
-        _ body: inout BodySource, limit: Limit, _ place: inout IngestBudget.Place
-    ) async throws -> (body: Data, received: Int) {
-        var data = Data()
+    private static func inflate<Bytes: BodyBytes>(
+        _ body: inout BodySource, limit: Limit, ratio: Int = WireLimits.inflateRatio, _ place: inout IngestBudget.Place
+    ) async throws -> (body: Bytes, received: Int) {
+        var data = Bytes()
         do {
             let decompressor = try GzipDecompressor(
-                limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: WireLimits.inflateRatio))
+                limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: ratio))
             while let buffer = try await body.next() {
                 guard buffer.readableBytes <= limit.bytes - decompressor.bytesIn else {
                     throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
@@ -167,6 +198,8 @@ extension Problem {
         case .collector(let wait): .busy("The collector has as many requests in memory as it can hold.", wait: wait)
         case .device(let wait):
             .busy("This device has as many requests under way as one device may have. Wait for one to end.", wait: wait)
+        case .token(let wait):
+            .busy("This token has as many requests under way as one token may have. Wait for one to end.", wait: wait)
         }
     }
 
@@ -183,6 +216,11 @@ extension Problem {
         }
     }
 }
+
+/// What a body is collected in.
+private protocol BodyBytes: RangeReplaceableCollection where Element == UInt8 {}
+extension Data: BodyBytes {}
+extension [UInt8]: BodyBytes {}
 
 /// A request's body as a stream. Its beginning can be awaited before anything is read.
 ///

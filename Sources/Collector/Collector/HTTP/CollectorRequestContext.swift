@@ -72,6 +72,7 @@ struct EnrollmentToken: Caller {
 
 extension DeviceRow: Caller { var share: IngestBudget.Share { .device(id) } }
 extension Person: Caller { var share: IngestBudget.Share { .people } }
+extension OTLPSender: Caller { var share: IngestBudget.Share { .otlp(token: tokenID) } }
 
 /// The context of a route that only such callers reach.
 struct CallerContext<Who: Caller>: ChildRequestContext {
@@ -92,6 +93,7 @@ struct CallerContext<Who: Caller>: ChildRequestContext {
 typealias EnrollmentContext = CallerContext<EnrollmentToken>
 typealias DeviceContext = CallerContext<DeviceRow>
 typealias PersonContext = CallerContext<Person>
+typealias OTLPContext = CallerContext<OTLPSender>
 
 extension DeviceContext { var device: DeviceRow { caller } }
 extension PersonContext { var person: Person { caller } }

@@ -13,6 +13,8 @@ package struct Route: Sendable {
         case enrollmentToken
         case device
         case person(PersonRole)
+        /// Bearer is a token of senders of OTLP.
+        case otlpToken
     }
 
     package let method: HTTPRequest.Method
@@ -95,7 +97,9 @@ struct CollectorRouter {
         metrics: CollectorMetrics, rate: RequestRate<DeviceID>, shares: RequestShares, people: PeopleExecutor,
         clock: @escaping @Sendable () -> Int64
     ) {
-        let refusals = RefusalMiddleware(table: table, peers: peers, metrics: metrics)
+        let refusals = RefusalMiddleware(
+            table: table, peers: peers, metrics: metrics,
+            answer: { problem, request, _ in OTLPExchange(request.head)?.answer(to: problem) ?? problem.response })
         router.addMiddleware {
             RequestTelemetry(identity: identity, metrics: metrics)
             refusals
@@ -118,6 +122,10 @@ struct CollectorRouter {
 
     var devices: AccessGroup<DeviceContext> {
         AccessGroup(access: .device, group: group(in: checked, callers.device).add(middleware: rate), table: table)
+    }
+
+    var otlpSenders: AccessGroup<OTLPContext> {
+        AccessGroup(access: .otlpToken, group: group(in: direct, callers.otlp), table: table)
     }
 
     /// - Parameter least: the role that a person needs.
@@ -156,7 +164,7 @@ package struct CollectorResponder: HTTPResponder {
         // connection each idle device would hold ten kilobytes or more. A middleware cannot start the task: it must
         // call the next one in its own task.
         let path = request.uri.path
-        let isForAPI = path.hasPrefix("/api/") || Self.apiPaths.contains(path)
+        let isForAPI = path.hasPrefix("/api/") || path.hasPrefix(OTLPExchange.root) || Self.apiPaths.contains(path)
         let router = isForAPI ? api : console ?? api
         async let response = router.respond(to: request, context: context)
         return try await response

@@ -3,6 +3,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
+import OTLP
 import WireModel
 
 /// Performs the decisions of `ConnectionGuardStateMachine`, and gives every answer the collector's headers. The
@@ -28,6 +29,9 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var timerDeadline = NIODeadline.distantFuture
     /// The body to write if the framework's own answer has none.
     private var missingBody: ByteBuffer?
+    /// For each request that is not answered yet, in order: set if it is one of OTLP, whose refusals have another form.
+    /// Beyond a few, pipelined requests wait in the kernel.
+    private var unanswered: [OTLPExchange?] = []
 
     init(identity: CollectorIdentity, limits: ConnectionLimits, shares: ConnectionShares, metrics: CollectorMetrics) {
         self.metrics = metrics
@@ -76,7 +80,9 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let action: ConnectionGuardStateMachine.InboundAction
         switch unwrapInboundIn(data) {
-        case .head: action = state.requestHeadArrived(now: .now())
+        case .head(let head):
+            unanswered.append(OTLPExchange(head))
+            action = state.requestHeadArrived(now: .now())
         case .body(let buffer): action = state.requestBodyArrived(bytes: buffer.readableBytes)
         case .end: action = state.requestEndArrived(now: .now())
         }
@@ -112,6 +118,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .end:
             let action = state.answerEndWritten(now: .now())
             guard action != .discard else { return discard(promise) }
+            if !unanswered.isEmpty { unanswered.removeFirst() }
             if let body = missingBody {
                 missingBody = nil
                 context.write(wrapOutboundOut(.body(body)), promise: nil)
@@ -145,8 +152,18 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private func complete(_ head: inout HTTPResponse) {
         identity.add(to: &head.headerFields)
         guard head.status.code >= 400, head.headerFields[.contentType] == nil else { return }
-        let body = Problem.ofFramework(status: head.status.code).body
-        head.headerFields[.contentType] = WireNames.problem
+        let problem = Problem.ofFramework(status: head.status.code)
+        guard case .some(.some(let otlp)) = unanswered.first else {
+            let body = problem.body
+            head.headerFields[.contentType] = WireNames.problem
+            head.headerFields[.contentLength] = String(body.readableBytes)
+            missingBody = body
+            return
+        }
+        let answer = otlp.refusal(problem)
+        head.status = .init(code: answer.status)
+        for field in answer.headerFields { head.headerFields[field.name] = field.value }
+        let body = ByteBuffer(bytes: answer.body)
         head.headerFields[.contentLength] = String(body.readableBytes)
         missingBody = body
     }
@@ -172,9 +189,14 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .refuseSlowBody:
             let problem = Problem.slowBody(limits)
             var head = HTTPResponse(status: .requestTimeout, headerFields: problem.headerFields)
+            var body = problem.body
+            if case .some(.some(let otlp)) = unanswered.last {
+                let answer = otlp.refusal(problem)
+                head = HTTPResponse(status: .init(code: answer.status), headerFields: answer.headerFields)
+                body = ByteBuffer(bytes: answer.body)
+            }
             identity.add(to: &head.headerFields)
             head.headerFields[.connection] = "close"
-            let body = problem.body
             head.headerFields[.contentLength] = String(body.readableBytes)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.write(wrapOutboundOut(.body(body)), promise: nil)

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import OTLP
 import RecordStore
 import Registry
 import WireModel
@@ -16,6 +17,7 @@ struct QueryRoutes: RouteGroup {
         router.people(.viewer)
             .get("/api/v1/devices/{device}/beacons", use: beacons)
             .get("/api/v1/devices/{device}/samples", use: samples)
+            .get("/api/v1/devices/{device}/otlp", use: otlp)
             .get("/api/v1/devices/{device}/balance", use: balance)
     }
 
@@ -53,9 +55,21 @@ struct QueryRoutes: RouteGroup {
         return try await list(query, context, stream: .sample, kinds: [], withMetrics: try query.flag("metrics"))
     }
 
+    /// What came as OTLP, as it came.
+    private func otlp(_ request: Request, _ context: PersonContext) async throws -> Response {
+        let query = try QueryParameters(request, known: ["signal", "application", "from", "to", "limit", "cursor"])
+        let signal = try query.choice("signal", OTLPSignal.allCases.map { ($0.rawValue, $0) }) ?? .logs
+        let (stream, kind): (StreamName, WireRecordKind) =
+            switch signal {
+            case .logs: (.event, .otlpLog)
+            case .metrics: (.sample, .otlpMetrics)
+            }
+        return try await list(query, context, stream: stream, kinds: [kind.rawValue], asOTLP: true)
+    }
+
     private func list(
         _ query: QueryParameters, _ context: PersonContext, stream: StreamName, kinds: Set<Int>,
-        withMetrics: Bool = false
+        withMetrics: Bool = false, asOTLP: Bool = false
     ) async throws -> Response {
         let device = try await knownDevice(context)
         let withTest = try query.flag("test")
@@ -65,7 +79,7 @@ struct QueryRoutes: RouteGroup {
             times: RecordTimes(from: try query.time("from"), to: try query.time("to")), withTest: withTest)
         return try await RecordListing(
             store: store, query: records, role: context.person.role, limit: try query.limit(), withMetrics: withMetrics,
-            device: device.id
+            asOTLP: asOTLP, device: device.id
         ).response(from: try query.cursor())
     }
 }

@@ -19,6 +19,8 @@ struct RecordListing: Sendable {
     let limit: Int
     /// Whether samples also contain the catalog's metrics.
     var withMetrics = false
+    /// Whether records that came as OTLP are shown as they came.
+    var asOTLP = false
     /// The device of the list; `nil` for the fleet.
     let device: DeviceID?
     /// The names of devices, for a list over the fleet.
@@ -67,7 +69,7 @@ struct RecordListing: Sendable {
                 for record in piece.records {
                     if !isFirst { text.writeString(",") }
                     isFirst = false
-                    var view = try RecordView(record, for: role, withMetrics: withMetrics)
+                    var view = try RecordView(record, for: role, withMetrics: withMetrics, asOTLP: asOTLP)
                     view.deviceName = piece.names[record.device]
                     text.writeBytes(try encoder.encode(view))
                     guard text.readableBytes >= Self.writtenBytes else { continue }
@@ -97,7 +99,7 @@ struct RecordListing: Sendable {
         var (piece, page) = (first, RecordsView())
         while true {
             for record in piece.records {
-                var view = try RecordView(record, for: role, withMetrics: withMetrics)
+                var view = try RecordView(record, for: role, withMetrics: withMetrics, asOTLP: asOTLP)
                 view.deviceName = piece.names[record.device]
                 page.items.append(view)
             }

@@ -10,8 +10,12 @@ import TelemetryBasics
 import WireModel
 
 extension RecordView {
-    /// - Parameter role: the viewer's role.
-    init(_ record: StoredRecord, for role: PersonRole, withMetrics: Bool = false) throws {
+    /// - Parameters:
+    ///   - role: the viewer's role.
+    ///   - asOTLP: shows what came as OTLP as it came, instead of its form for people.
+    init(
+        _ record: StoredRecord, for role: PersonRole, withMetrics: Bool = false, asOTLP: Bool = false
+    ) throws {
         self.init()
         let header = record.header
         device = record.device.description
@@ -33,6 +37,8 @@ extension RecordView {
             // Shown with its command, not as a record.
             case .commandResult: break
             case .otlpContext: context = OTLPView.context(bytes)
+            case .otlpLog where asOTLP: resourceLogs = (try? OTLPRecordView.json(record)).map { [$0] }
+            case .otlpMetrics where asOTLP: resourceMetrics = (try? OTLPRecordView.json(record)).map { [$0] }
             case .otlpLog, .otlpMetrics:
                 otlp = kind.flatMap { OTLPView.json(bytes, of: $0) }
                 context = record.context.flatMap(OTLPView.context)
@@ -47,7 +53,8 @@ extension RecordView {
         }
         // An unreadable beacon may contain what a viewer must not see.
         let isHidden = role < .operator && WireRecordKind(rawValue: header.kind) == .beacon
-        let isShown = beacon != nil || sample != nil || event != nil || otlp != nil || context != nil
+        let isOTLP = otlp != nil || context != nil || resourceLogs != nil || resourceMetrics != nil
+        let isShown = beacon != nil || sample != nil || event != nil || isOTLP
         if !isShown, !isHidden { body = bytes.base64EncodedString() }
     }
 }

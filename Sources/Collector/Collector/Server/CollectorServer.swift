@@ -108,6 +108,7 @@ package struct CollectorServer: Sendable {
         fleetBalance = FleetBalanceKeeper(store: store, metadata: metadata, logger: logger, now: clock)
         let groups: [any RouteGroup] = [
             EnrollmentRoutes(shared: shared, certificates: certificates), IngestRoutes(shared: shared),
+            OTLPRoutes(shared: shared, limits: settings.budget.otlpLimits, executor: .otlp),
             ProfileRoutes(shared: shared, pins: pins), ProfileRevisionRoutes(shared: shared, pins: pins),
             DeviceRoutes(shared: shared, brokerConnection: brokerConnection), DoNotDisturbRoutes(shared: shared),
             AssignmentRoutes(shared: shared),

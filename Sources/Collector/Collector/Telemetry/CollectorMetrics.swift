@@ -1,6 +1,7 @@
 import CoreMetrics
 import HTTPTypes
 import Metrics
+import OTLP
 import RecordStore
 import Synchronization
 import WireModel
@@ -31,6 +32,12 @@ package struct CollectorMetrics: Sendable {
             received).
             """
         ),
+        PrometheusFamily("ws1_otlp_body_bytes_total", "Bytes of requests of OTLP, by signal, compressed and inflated."),
+        PrometheusFamily(
+            "ws1_otlp_items_total",
+            "Log records and data points that came as OTLP, by signal and fate: accepted, rejected."),
+        PrometheusFamily(
+            "ws1_otlp_known_total", "Log records of OTLP that were stored already, by their log.record.uid."),
         PrometheusFamily("ws1_ingest_bodies", "Request bodies in memory."),
         PrometheusFamily(
             "ws1_ingest_bodies_limit", "Request bodies that may be in memory. Further ones get 429."),
@@ -93,6 +100,9 @@ package struct CollectorMetrics: Sendable {
     private let records: MetricSeries<RecordKey, Counter>
     private let commitTimes: MetricSeries<StreamName, Timer>
     private let commitRequests: MetricSeries<StreamName, Recorder>
+    private let otlpBytes: MetricSeries<OTLPKey, Counter>
+    private let otlpItems: MetricSeries<OTLPKey, Counter>
+    private let otlpKnown: Counter
     let connections: Meter
     private let housekeeping: Meter
     /// The rate of ingest for people, who look at one moment and cannot derive a rate from counters.
@@ -114,6 +124,12 @@ package struct CollectorMetrics: Sendable {
     private struct RecordKey: Hashable {
         var stream: StreamName
         var fate: String
+    }
+
+    private struct OTLPKey: Hashable {
+        var signal: OTLPSignal
+        /// The form of bytes, or the fate of items.
+        var word: String
     }
 
     /// - Parameter factory: a `PrometheusRegistry`, or any other of swift-metrics.
@@ -146,6 +162,17 @@ package struct CollectorMetrics: Sendable {
                 label: "ws1_store_commit_requests", dimensions: [("stream", "\($0)")], aggregate: true, factory: factory
             )
         }
+        otlpBytes = MetricSeries {
+            Counter(
+                label: "ws1_otlp_body_bytes", dimensions: [("signal", $0.signal.rawValue), ("form", $0.word)],
+                factory: factory)
+        }
+        otlpItems = MetricSeries {
+            Counter(
+                label: "ws1_otlp_items", dimensions: [("signal", $0.signal.rawValue), ("fate", $0.word)],
+                factory: factory)
+        }
+        otlpKnown = Counter(label: "ws1_otlp_known", dimensions: [], factory: factory)
         connections = Meter(label: "ws1_http_connections", dimensions: [], factory: factory)
         housekeeping = Meter(label: "ws1_housekeeping", dimensions: [], factory: factory)
         housekeeping.set(0)
@@ -154,6 +181,9 @@ package struct CollectorMetrics: Sendable {
         for stream in StreamName.allCases {
             for fate in Self.fates { _ = records[RecordKey(stream: stream, fate: fate)] }
             _ = parts[PartKey(stream: stream, outcome: .identityConflict)]
+        }
+        for signal in OTLPSignal.allCases {
+            for fate in ["accepted", "rejected"] { _ = otlpItems[OTLPKey(signal: signal, word: fate)] }
         }
     }
 
@@ -167,6 +197,20 @@ package struct CollectorMetrics: Sendable {
     func answered(_ answers: [PartAnswer]) {
         for answer in answers { parts[PartKey(stream: answer.stream, outcome: answer.outcome)].increment() }
     }
+
+    func readOTLP(_ signal: OTLPSignal, compressed bytes: Int, inflated inflatedBytes: Int) {
+        otlpBytes[OTLPKey(signal: signal, word: "compressed")].increment(by: bytes)
+        otlpBytes[OTLPKey(signal: signal, word: "inflated")].increment(by: inflatedBytes)
+    }
+
+    /// Counts the items of a request that is answered with 200.
+    func stored(_ signal: OTLPSignal, _ tally: OTLPTally) {
+        otlpItems[OTLPKey(signal: signal, word: "accepted")].increment(by: tally.items - tally.rejected)
+        otlpItems[OTLPKey(signal: signal, word: "rejected")].increment(by: tally.rejected)
+    }
+
+    /// Counts items that were left out because the store had them.
+    func known(_ count: Int) { if count > 0 { otlpKnown.increment(by: count) } }
 
     func refused(_ code: String) { count("ws1_problems", [("code", code)]) }
 

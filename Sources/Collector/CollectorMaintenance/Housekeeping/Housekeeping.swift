@@ -10,17 +10,20 @@ package struct Housekeeping: Sendable {
     private let tokens: TokenWatch?
     private let notices: NoticeService
     private let silence: SilenceWatch?
+    private let otlpDevices: OTLPDeviceExpiry?
     private let salvage: @Sendable (_ again: Bool) async -> Int
 
     /// - Parameters:
     ///   - disk: `nil` where records are not on this machine.
     ///   - silence: `nil` reports no silent devices.
+    ///   - otlpDevices: `nil` removes none.
     ///   - salvage: replaces record files that were found damaged. With `again`, also those that could not be repaired
     ///     before. Returns their number.
     package init(
         retention: RecordRetention, disk: DiskWatch? = nil, files: RecordFileWatch? = nil,
         certificates: CertificateWatch? = nil, tokens: TokenWatch? = nil, notices: NoticeService,
-        silence: SilenceWatch? = nil, salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
+        silence: SilenceWatch? = nil, otlpDevices: OTLPDeviceExpiry? = nil,
+        salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
     ) {
         self.salvage = salvage
         self.files = files
@@ -30,6 +33,7 @@ package struct Housekeeping: Sendable {
         self.disk = disk
         self.notices = notices
         self.silence = silence
+        self.otlpDevices = otlpDevices
     }
 
     /// Runs until the task is cancelled. Cancelling leaves the disk consistent.
@@ -45,6 +49,7 @@ package struct Housekeeping: Sendable {
             if isPass {
                 await tokens?.look()
                 await retention.pass()
+                await otlpDevices?.pass()
             } else {
                 await retention.watchClock()
             }

@@ -3,7 +3,7 @@ import JSON
 import TelemetryBasics
 import WireModel
 
-/// Access tokens of people and scripts, and tokens with which devices enroll.
+/// Access tokens of people and scripts, tokens with which devices enroll, and those with which programs send OTLP.
 struct TokensPage: ConsolePage {
     let path = "/tokens"
     let role = PersonRole.administrator
@@ -20,7 +20,10 @@ struct TokensPage: ConsolePage {
             "items": .array(page.items.map { Self.shown($0, now: visit.now) }),
             "more": visit.more(page.next),
             "kinds": Choice.list(
-                [("", "All"), ("person", "Access tokens"), ("enrollment", "Enrollment tokens")], chosen: query["kind"]),
+                [
+                    ("", "All"), ("person", "Access tokens"), ("enrollment", "Enrollment tokens"),
+                    ("otlp", "Tokens for OTLP"),
+                ], chosen: query["kind"]),
             "isFirst": .boolean(query["cursor"] == nil),
             "hasItems": .boolean(!page.items.isEmpty),
             "isRefused": .boolean(!visit.form.isEmpty),
@@ -40,6 +43,12 @@ struct TokensPage: ConsolePage {
                         "token": .of(token),
                         "signIn": .text("\(visit.origin)\(visit.base)/sign-in"),
                     ]))
+        case "create-otlp":
+            let token = try await visit.api.call(.createToken, body: TokenForm.otlp(visit.form))
+            return .view(
+                View(
+                    "token-otlp", title: "Token for OTLP",
+                    ["token": .of(token), "endpoint": .text("\(visit.origin)\(visit.base)")]))
         case "revoke":
             guard let id = visit.form.text("token") else { return nil }
             try await visit.api.call(.revokeToken(id))
@@ -62,17 +71,25 @@ struct TokensPage: ConsolePage {
         ]
         return Question(
             title: "Revoke this token?",
-            text: token.isEnrollment
-                ? "No further device can enroll with it. Devices that have enrolled go on."
-                : "Whoever uses it is refused from now on, and its sessions in the console end. This cannot be undone.",
+            text: consequence(of: token),
             facts: facts.filter { !$0.value.isNull },
             action: "revoke", fields: [("token", id)], button: "Revoke the token", back: path
         ).view
     }
 
+    private func consequence(of token: TokenView) -> String {
+        if token.isEnrollment { return "No further device can enroll with it. Devices that have enrolled go on." }
+        if token.isOTLP {
+            return "Programs that send OTLP with it are refused from now on, and drop what they would send. "
+                + "This cannot be undone."
+        }
+        return
+            "Whoever uses it is refused from now on, and its sessions in the console end. This cannot be undone."
+    }
+
     private static func shown(_ token: TokenView, now: Int64) -> JSONValue {
         var added: [String: JSONValue] = [
-            "isEnrollment": .boolean(token.isEnrollment),
+            "isEnrollment": .boolean(token.isEnrollment), "isOTLP": .boolean(token.isOTLP),
             "canBeRevoked": .boolean(token.revokedAt == nil),
         ]
         if token.state == "good", let end = token.expiresAt.flatMap({ Timestamp.parse($0) }) {
@@ -87,4 +104,5 @@ struct TokensPage: ConsolePage {
 
 extension TokenView {
     fileprivate var isEnrollment: Bool { kind == "enrollment" }
+    fileprivate var isOTLP: Bool { kind == "otlp" }
 }

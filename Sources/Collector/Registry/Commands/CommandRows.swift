@@ -78,6 +78,8 @@ package enum IssueError: StoreRefusal, Equatable, Sendable {
     case unknownDevice
     /// The device was unenrolled or revoked, so nothing reaches it.
     case deviceLeft
+    /// The device is a resource of OTLP: no agent is there that could have a command.
+    case deviceWithoutAgent
     /// The command to cancel does not belong to this device.
     case unknownCommand
     /// The device has the most waiting commands it may have.

@@ -47,6 +47,7 @@ extension MetadataService {
                 ? .success(IssuedCommand(row: row, organization: device.organization, isNew: false))
                 : .failure(.keyUsed)
         }
+        guard device.hasAgent else { return .failure(.deviceWithoutAgent) }
         guard device.isWelcome else { return .failure(.deviceLeft) }
         if case .cancel(let cancel) = new.action,
             try CommandRow.one(cancel.commandID, of: new.device, in: connection) == nil
@@ -282,13 +283,13 @@ extension MetadataService {
 
     private func enrollment(
         of id: DeviceID, organization: String?
-    ) throws(StoreError) -> (organization: String, enrollmentID: Data, isWelcome: Bool)? {
+    ) throws(StoreError) -> (organization: String, enrollmentID: Data, isWelcome: Bool, hasAgent: Bool)? {
         try connection.first(
             """
-            SELECT organization, enrollment_id, revoked IS NULL AND left_at IS NULL FROM device
+            SELECT organization, enrollment_id, revoked IS NULL AND left_at IS NULL, kind FROM device
             WHERE id = ?1 AND (?2 IS NULL OR organization = ?2)
             """, id.data, organization
-        ) { ($0.string(0), $0.data(1), $0.bool(2)) }
+        ) { ($0.string(0), $0.data(1), $0.bool(2), $0.int(3) == DeviceRow.Kind.enrolled.rawValue) }
     }
 
     private func former(_ device: DeviceID, key: String) throws(StoreError) -> (CommandRow, requestHash: Data)? {

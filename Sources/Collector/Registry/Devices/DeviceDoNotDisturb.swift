@@ -31,6 +31,8 @@ package enum DoNotDisturbError: StoreRefusal, Equatable, Sendable {
     case unknownDevice
     /// The device has unenrolled or was revoked.
     case deviceLeft
+    /// The device is a resource of OTLP: no agent is there that could be quiet.
+    case deviceWithoutAgent
     /// The device's profile does not allow it.
     case notAllowed
     case store(StoreError)
@@ -65,6 +67,7 @@ extension MetadataService {
         guard let device = try DeviceRow.one(id, organization: organization, in: connection) else {
             return .failure(.unknownDevice)
         }
+        guard device.kind == .enrolled else { return .failure(.deviceWithoutAgent) }
         guard device.revoked == nil, device.left == nil else { return .failure(.deviceLeft) }
         var (next, request) = (device.doNotDisturb, Data?.none)
         next.person = nil

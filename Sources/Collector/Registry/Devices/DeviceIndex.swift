@@ -36,7 +36,7 @@ final class DeviceIndex {
         let number = values.texts.number(of: organization)
         func text(_ number: DeviceIndexEntry.Text) -> String { values.texts.value(Int(number)) ?? "" }
         for entry in entries.values
-        where entry.organization == number && entry.isWelcome && (withTest || !entry.isTest) {
+        where entry.organization == number && entry.appliesProfile && (withTest || !entry.isTest) {
             let key = ProfileAdoption.Key(application: text(entry.application), revision: entry.profileRevision)
             found[key, default: ProfileAdoption(key: key, devices: 0)].devices += 1
             for finding in entry.profileFindings { found[key]?.findings[text(finding), default: 0] += 1 }
@@ -51,7 +51,7 @@ final class DeviceIndex {
         var found: [ConsequenceGroup: Int] = [:]
         let number = values.texts.number(of: organization)
         func text(_ number: DeviceIndexEntry.Text) -> String { values.texts.value(Int(number)) ?? "" }
-        for entry in entries.values where entry.organization == number && entry.isWelcome {
+        for entry in entries.values where entry.organization == number && entry.appliesProfile {
             let group = ConsequenceGroup(
                 application: text(entry.application), applicationVersion: text(entry.applicationVersion),
                 systemVersion: values.systems.value(Int(entry.system))?.version ?? "",

@@ -56,6 +56,7 @@ struct DeviceIndexEntry {
     /// The searchable texts in lower case, one per line.
     private let searched: [UInt8]
     let enrolled: Int64
+    private let kind: DeviceRow.Kind
     private let hasLeft: Bool
     private let isRevoked: Bool
     private let isOff: Bool
@@ -86,6 +87,7 @@ struct DeviceIndexEntry {
         isTest = row.test
         searched = Self.searched(row)
         enrolled = row.enrolled
+        kind = row.kind
         hasLeft = row.left != nil
         isRevoked = row.revoked != nil
         isOff = row.beacon?.telemetryDisabled ?? false
@@ -112,12 +114,13 @@ struct DeviceIndexEntry {
         profileRevision = sight.profileRevision ?? profileRevision
     }
 
-    /// Neither unenrolled nor revoked.
-    var isWelcome: Bool { !hasLeft && !isRevoked }
+    /// It applies a profile: it enrolled, and was neither unenrolled nor revoked.
+    var appliesProfile: Bool { kind == .enrolled && !hasLeft && !isRevoked }
 
     func state(at now: Int64) -> ReportingState {
         ReportingState(
-            hasLeft: hasLeft, isRevoked: isRevoked, isOff: isOff, expectedBeaconSeconds: expectedBeaconSeconds,
+            kind: kind, hasLeft: hasLeft, isRevoked: isRevoked, isOff: isOff,
+            expectedBeaconSeconds: expectedBeaconSeconds,
             lastBeacon: lastBeacon, enrolled: enrolled, at: now)
     }
 

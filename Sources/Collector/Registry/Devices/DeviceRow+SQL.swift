@@ -7,7 +7,7 @@ extension DeviceRow {
         device.id, organization, name, os_name, os_distribution, os_version, os_kernel, os_architecture, \
         agent_version, application,
         machine_hash, test, created, enrolled, revoked, left_at, enrollment_id, predecessor, enrollment_token,
-        dnd_revision, dnd_on, dnd_at, dnd_person
+        dnd_revision, dnd_on, dnd_at, dnd_person, kind
         """
     private static let stateColumns =
         """
@@ -46,8 +46,10 @@ extension DeviceRow {
         system.version = try row.string("os_version")
         system.kernel = try row.string("os_kernel")
         system.architecture = try row.string("os_architecture")
+        // A kind of a later version has no agent that this one knows.
+        let kind = DeviceRow.Kind(rawValue: try row.int("kind")) ?? .otlp
         self.init(
-            id: id, organization: organization, name: name, operatingSystem: system,
+            id: id, kind: kind, organization: organization, name: name, operatingSystem: system,
             agentVersion: try row.string("agent_version"), application: try row.string("application"),
             machineHash: try row.string("machine_hash"), test: try row.bool("test"),
             created: try row.int64("created"), enrolled: try row.int64("enrolled"),

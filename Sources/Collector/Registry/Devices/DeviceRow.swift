@@ -4,7 +4,23 @@ import WireModel
 
 /// A device as it enrolled and, if requested, what its newest records report.
 package struct DeviceRow: Equatable, Sendable {
+    package enum Kind: Int, Sendable, CaseIterable {
+        /// It has an agent or the library, and enrolled with them.
+        case enrolled = 0
+        /// It is a resource of OTLP: its sender has a token, and neither enrolls nor asks for anything.
+        case otlp = 1
+
+        /// The name for people.
+        package var name: String {
+            switch self {
+            case .enrolled: "enrolled"
+            case .otlp: "otlp"
+            }
+        }
+    }
+
     package var id: DeviceID
+    package var kind = Kind.enrolled
     package var organization: String
     /// The name from its enrollment.
     package var name: String
@@ -14,7 +30,8 @@ package struct DeviceRow: Equatable, Sendable {
     package var application: String
     package var machineHash: String
     package var test: Bool
-    /// First and latest enrollment, in microseconds since 1970 by the collector's clock, like all times here.
+    /// First and latest enrollment, in microseconds since 1970 by the collector's clock, like all times here. Of a
+    /// resource of OTLP: when its first request came.
     package var created: Int64
     package var enrolled: Int64
     /// When an administrator revoked it; `nil` if not revoked.
@@ -25,7 +42,8 @@ package struct DeviceRow: Equatable, Sendable {
     package var enrollmentID = Data()
     /// Another device whose logs belong to this one, as an administrator stated.
     package var predecessor: DeviceID?
-    /// The id of its last enrollment token; `nil` if that was before the collector stored it.
+    /// The id of its last enrollment token; `nil` if that was before the collector stored it. Of a resource of OTLP:
+    /// the token that its first request had.
     package var enrollmentToken: String?
     package var doNotDisturb = DeviceDoNotDisturb()
     /// When its newest beacon came.
@@ -156,6 +174,8 @@ package enum ReportingState: String, Sendable, CaseIterable {
     case left
     /// An administrator revoked it.
     case revoked
+    /// It is a resource of OTLP, of which nobody expects a beacon.
+    case otlp
 
     /// Its place among all cases.
     package var place: Int {
@@ -167,6 +187,7 @@ package enum ReportingState: String, Sendable, CaseIterable {
         case .off: 4
         case .left: 5
         case .revoked: 6
+        case .otlp: 7
         }
     }
 
@@ -177,21 +198,22 @@ package enum ReportingState: String, Sendable, CaseIterable {
     /// Beacons are counted from the newest one, or from the enrollment before the first.
     package init(of device: DeviceRow, at now: Int64) {
         self.init(
-            hasLeft: device.left != nil, isRevoked: device.revoked != nil,
+            kind: device.kind, hasLeft: device.left != nil, isRevoked: device.revoked != nil,
             isOff: device.beacon?.telemetryDisabled ?? false,
             expectedBeaconSeconds: device.expectedBeaconSeconds,
             lastBeacon: device.lastBeacon, enrolled: device.enrolled, at: now)
     }
 
     init(
-        hasLeft: Bool, isRevoked: Bool, isOff: Bool, expectedBeaconSeconds: UInt32?, lastBeacon: Int64?,
-        enrolled: Int64,
-        at now: Int64
+        kind: DeviceRow.Kind, hasLeft: Bool, isRevoked: Bool, isOff: Bool, expectedBeaconSeconds: UInt32?,
+        lastBeacon: Int64?, enrolled: Int64, at now: Int64
     ) {
         if hasLeft {
             self = .left
         } else if isRevoked {
             self = .revoked
+        } else if kind == .otlp {
+            self = .otlp
         } else if isOff {
             self = .off
         } else if let seconds = expectedBeaconSeconds, seconds > 0 {

@@ -138,7 +138,8 @@ extension MetadataService {
         return try await search.facets(query, at: clock.now())
     }
 
-    /// The number of an organization's devices that apply each profile revision, without unenrolled and revoked ones.
+    /// The number of an organization's devices that apply each profile revision: of those that enrolled and were
+    /// neither unenrolled nor revoked.
     package nonisolated func profileAdoption(
         organization: String, withTest: Bool = false
     ) async throws(StoreError) -> [ProfileAdoption] {
@@ -416,7 +417,8 @@ extension MetadataService {
                 let (enrolled, beacon) = (try row.int64("enrolled"), try row.optionalInt64("last_beacon"))
                 let seconds = UInt32(clamping: try row.int64("expected_beacon_seconds"))
                 let state = ReportingState(
-                    hasLeft: false, isRevoked: false, isOff: false, expectedBeaconSeconds: seconds, lastBeacon: beacon,
+                    kind: .enrolled, hasLeft: false, isRevoked: false, isOff: false, expectedBeaconSeconds: seconds,
+                    lastBeacon: beacon,
                     enrolled: enrolled, at: now)
                 guard state == .silent else { return nil }
                 return SilentDevice(

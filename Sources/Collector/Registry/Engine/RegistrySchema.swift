@@ -69,9 +69,12 @@ package struct RegistrySchema: Sendable {
             created INTEGER NOT NULL, enrolled INTEGER NOT NULL, revoked INTEGER, test INTEGER NOT NULL,
             enrollment_id BLOB NOT NULL, left_at INTEGER, predecessor BLOB, credential_generation INTEGER,
             enrollment_token TEXT, dnd_revision INTEGER NOT NULL DEFAULT 0, dnd_on INTEGER NOT NULL DEFAULT 0,
-            dnd_at INTEGER NOT NULL DEFAULT 0, dnd_person TEXT, dnd_request BLOB, wipe_key BLOB);
+            dnd_at INTEGER NOT NULL DEFAULT 0, dnd_person TEXT, dnd_request BLOB, wipe_key BLOB,
+            kind INTEGER NOT NULL DEFAULT \(DeviceRow.Kind.enrolled.rawValue));
         CREATE INDEX device_organization ON device (organization, id);
         CREATE INDEX device_machine ON device (organization, machine_hash);
+        CREATE INDEX device_otlp ON device (enrollment_token, created)
+            WHERE kind = \(DeviceRow.Kind.otlp.rawValue);
         CREATE INDEX device_predecessor ON device (predecessor) WHERE predecessor IS NOT NULL;
         CREATE TABLE device_state (
             device BLOB PRIMARY KEY, last_seen INTEGER NOT NULL, beacon BLOB, identity BLOB, last_beacon INTEGER,

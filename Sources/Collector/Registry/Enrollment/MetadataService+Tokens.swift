@@ -65,6 +65,7 @@ extension MetadataService {
             switch new.holder {
             case .device: (Secret(.enrollment), .enrollment)
             case .person: (Secret(.person), .person)
+            case .otlp: (Secret(.otlp), .otlp)
             }
         var row = TokenRow(
             id: Self.newTokenID(), kind: kind, name: new.name, organization: new.organization, created: now,
@@ -121,6 +122,15 @@ extension MetadataService {
     ) throws(StoreError) -> (id: String, token: String) {
         try createAtMachine(
             NewToken(.person(role), name: name, organization: organization, expiresInSeconds: expiresInSeconds))
+    }
+
+    /// Makes a token for programs that send OTLP, on the collector's machine.
+    /// - Parameter expiresInSeconds: `nil` for no expiry.
+    package func createOTLPToken(
+        organization: String, expiresInSeconds: Int64? = nil, note: String = ""
+    ) throws(StoreError) -> (id: String, token: String) {
+        try createAtMachine(
+            NewToken(.otlp, name: note, organization: organization, expiresInSeconds: expiresInSeconds))
     }
 
     private func createAtMachine(_ new: NewToken) throws(StoreError) -> (id: String, token: String) {

@@ -8,6 +8,8 @@ package struct Secret: Sendable {
         case device = "ws1d"
         case enrollment = "ws1e"
         case person = "ws1p"
+        /// Of programs that send OTLP.
+        case otlp = "ws1o"
         /// A person's session in the console.
         case session = "ws1s"
         /// Begins one session.

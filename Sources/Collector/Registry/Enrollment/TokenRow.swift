@@ -16,11 +16,13 @@ package struct TokenRow: Equatable, Sendable {
     package enum Kind: Int, Sendable, CaseIterable {
         case enrollment = 1
         case person = 2
+        /// Of programs that send OTLP.
+        case otlp = 3
     }
 
     package var id: String
     package var kind: Kind
-    /// The person's name, or the enrollment token's note.
+    /// The person's name, or the note of another token.
     package var name: String
     /// The role of a person's token.
     package var role: PersonRole?
@@ -38,10 +40,12 @@ package struct NewToken: Equatable, Sendable {
         /// Devices enroll with it.
         case device
         case person(PersonRole)
+        /// Programs send OTLP with it.
+        case otlp
     }
 
     package var holder: Holder
-    /// The person's name, or the enrollment token's note.
+    /// The person's name, or the note of another token.
     package var name: String
     /// `nil` for all. Only for a person's token.
     package var organization: String?
@@ -78,6 +82,7 @@ extension TokenRow.Kind {
         switch self {
         case .enrollment: "enrollment"
         case .person: "person"
+        case .otlp: "otlp"
         }
     }
 }

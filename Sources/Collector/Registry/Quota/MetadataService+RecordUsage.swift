@@ -9,6 +9,11 @@ extension MetadataService {
         recordUsage.refusal(of: device.id, in: device.organization, at: now)
     }
 
+    /// Why no device of an organization may send records now; `nil` if some may. From memory.
+    package nonisolated func recordRefusal(ofOrganization name: String, at now: Int64) -> RecordQuotaRefusal? {
+        recordUsage.refusal(of: nil, in: name, at: now)
+    }
+
     /// Why a device may not name these epochs now; `nil` if it may. From memory.
     package nonisolated func epochRefusal(
         _ epochs: some Sequence<EpochID>, of device: DeviceRow, at now: Int64

@@ -56,7 +56,8 @@ final class RecordUsage: Sendable {
     }
 
     /// Why a device may send nothing now; `nil` if it may.
-    func refusal(of device: DeviceID, in organization: String, at now: Int64) -> RecordQuotaRefusal? {
+    /// - Parameter device: `nil` asks about the organization alone.
+    func refusal(of device: DeviceID?, in organization: String, at now: Int64) -> RecordQuotaRefusal? {
         let today = UTCDay(microseconds: now)
         return state.withLock { state in
             state.begin(today)
@@ -151,11 +152,10 @@ final class RecordUsage: Sendable {
     /// Begins with the day of a time.
     func begin(at now: Int64) { state.withLock { $0.begin(UTCDay(microseconds: now)) } }
 
-    private static func owners(_ device: DeviceID, _ organization: String) -> [RecordOwner] {
-        [
-            RecordOwner(organization: organization, device: device),
-            RecordOwner(organization: organization, device: nil),
-        ]
+    private static func owners(_ device: DeviceID?, _ organization: String) -> [RecordOwner] {
+        let whole = RecordOwner(organization: organization, device: nil)
+        guard let device else { return [whole] }
+        return [RecordOwner(organization: organization, device: device), whole]
     }
 }
 

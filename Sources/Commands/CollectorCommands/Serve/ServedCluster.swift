@@ -116,7 +116,8 @@ struct ServedCluster: ServedData {
             tokens: TokenWatch(metadata, notices, watched.settings, logger: logger), notices: notices,
             silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) { [records] in
                 await records.readiness() == .ready
-            })
+            },
+            otlpDevices: OTLPDeviceExpiry(store: records, metadata: metadata, clock: clock, logger: logger))
         let courier = NoticeCourier(notices, webhook, logger: logger)
         await withTaskGroup { group in
             group.addTask { await housekeeping.run(beside: courier) }

@@ -56,6 +56,7 @@ struct ServedDirectory: ServedData {
             silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) { [records] in
                 await records.isTakingRecords()
             },
+            otlpDevices: OTLPDeviceExpiry(store: records, metadata: metadata, clock: clock, logger: logger),
             salvage: { [records] in await records.salvageDamaged(again: $0) })
         let courier = NoticeCourier(notices, webhook, logger: logger)
         return [

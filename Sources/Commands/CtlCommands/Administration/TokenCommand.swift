@@ -16,7 +16,7 @@ struct TokenList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists tokens without their secrets, oldest first.")
 
-    @Option(help: "Only enrollment or person.", completion: .list(["enrollment", "person"]))
+    @Option(help: "Only enrollment, person or otlp.", completion: .list(["enrollment", "person", "otlp"]))
     var kind: String?
     @OptionGroup var page: PageOptions
     @OptionGroup var output: OutputOptions
@@ -39,15 +39,17 @@ struct TokenCreate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create", abstract: "Creates a token. Only this answer has its secret.",
         discussion: """
-            With --role it is the access token of a person or script, otherwise an enrollment token of devices. \
-            Without --output the answer with the secret is printed.
+            With --role it is the access token of a person or script, with --otlp one for programs that send OTLP, \
+            otherwise an enrollment token of devices. Without --output the answer with the secret is printed.
             """)
 
-    @Argument(help: "The person or script; for an enrollment token a note.")
+    @Argument(help: "The person or script; for another token a note.")
     var name: String?
     @Option(
         help: "viewer, operator or administrator.", completion: .list(["viewer", "operator", "administrator"]))
     var role: String?
+    @Flag(help: "Programs send OTLP with it.")
+    var otlp = false
     @Option(help: ArgumentHelp("Refused after so long: 2h, 30d.", valueName: "time"))
     var expiresIn: SpanArgument?
     @Option(help: "How many devices may enroll with it. Default: 100.")
@@ -61,7 +63,8 @@ struct TokenCreate: AsyncParsableCommand {
     @OptionGroup var collector: CollectorOptions
 
     func run() async throws {
-        var body: [String: JSONValue] = ["kind": role == nil ? "enrollment" : "person"]
+        guard !otlp || role == nil else { throw CommandError(.usage, "--otlp and --role contradict each other") }
+        var body: [String: JSONValue] = ["kind": otlp ? "otlp" : role == nil ? "enrollment" : "person"]
         body["name"] = name.map { .text($0) }
         body["role"] = role.map { .text($0) }
         body["maximumUses"] = maximumUses.map { .integer($0) }

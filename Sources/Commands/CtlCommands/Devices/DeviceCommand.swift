@@ -33,8 +33,8 @@ struct DeviceFilter: ParsableArguments {
     var words: String?
 
     @Option(
-        help: "One or more of enrolled, reporting, late, silent, off, left and revoked, with commas between.",
-        completion: .list(["enrolled", "reporting", "late", "silent", "off", "left", "revoked"]))
+        help: "One or more of enrolled, reporting, late, silent, off, left, revoked and otlp, with commas between.",
+        completion: .list(["enrolled", "reporting", "late", "silent", "off", "left", "revoked", "otlp"]))
     var state: String?
 
     @Option(help: "A system, or one with its version, such as \"debian 12\".")

@@ -25,6 +25,9 @@ enum FieldClasses {
         case .sampleWlan: wlanSample
         case .sampleGps: gpsSample
         case .sampleCustom: customSample
+        case .otlpContext: nil
+        case .otlpLog: nil
+        case .otlpMetrics: nil
         case .unspecified, .UNRECOGNIZED: nil
         }
     }

@@ -77,6 +77,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
         case recordQuotaExceeded = "record-quota-exceeded"
         /// The device has named as many epochs today as it may. Keep the records and try again later.
         case tooManyEpochs = "too-many-epochs"
+        /// A token for OTLP has made as many devices today as it may.
+        case tooManyDevices = "too-many-devices"
         case invalidParameter = "invalid-parameter"
         case invalidField = "invalid-field"
         case tooMuch = "too-much"
@@ -112,6 +114,8 @@ package struct Problem: Error, Codable, Equatable, Sendable {
 
         // Administration.
         case deviceLeft = "device-left"
+        /// The device is a resource of OTLP, which has no agent.
+        case deviceWithoutAgent = "device-without-agent"
         case tooManyCommands = "too-many-commands"
         case tooManyJobs = "too-many-jobs"
         /// A job over many devices came to the device after its command had expired.

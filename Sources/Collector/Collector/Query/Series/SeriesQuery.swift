@@ -109,7 +109,9 @@ struct SeriesQuery: Equatable, Sendable {
     func records(of device: DeviceID, _ selection: MetricSelection) -> RecordQuery {
         let (start, isUnder) = window.from.subtractingReportingOverflow(wantsGrowth ? lookBack : 0)
         return RecordQuery(
-            .one(device), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module,
+            .one(device), stream: .sample,
+            // A resource of OTLP has metrics of any name.
+            kinds: Set(selection.kinds.map(\.rawValue)).union([WireRecordKind.otlpMetrics.rawValue]), module: module,
             application: application,
             times: RecordTimes(from: isUnder ? .min : start, to: window.to), withTest: withTest)
     }

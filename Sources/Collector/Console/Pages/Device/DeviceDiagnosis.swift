@@ -36,6 +36,12 @@ struct DeviceDiagnosis {
                     ? "It has sent nothing since it enrolled."
                     : "It has no schedule of beacons, so nobody can say whether one is missing."
             ]
+        case "otlp":
+            [
+                "It is a resource of OTLP: a program sends its logs and metrics. It has no agent, did not enroll, and "
+                    + "nobody expects beacons of it. It takes neither profiles nor commands. It disappears from the "
+                    + "lists when its last record has been removed."
+            ]
         case "off":
             [
                 "Telemetry is switched off, by the profile or on the device, so it sends no beacons. It looks for its "

@@ -21,6 +21,9 @@ struct DeviceSubject {
 
     var id: String { device.id }
 
+    /// Whether it has an agent, which takes commands and applies a profile. A resource of OTLP has none.
+    var hasAgent: Bool { device.kind != "otlp" }
+
     var name: String { DeviceChoice.name(of: device) }
 
     /// Whether a person typed the name, as pages show it.
@@ -44,9 +47,10 @@ struct DeviceSubject {
         let tab = Self.tabs.first { $0.path == here }
         let common: [String: JSONValue] = [
             "device": .of(device), "deviceName": .text(name), "deviceID": .text(id),
+            "hasAgent": .boolean(hasAgent),
             "deviceAddress": .text(visit.base + address()), "nextBeaconAt": JSONValue(nextBeaconAt),
             "tabs": .array(
-                Self.tabs.map { tab in
+                Self.tabs.filter { hasAgent || $0.path != "/commands" }.map { tab in
                     [
                         "label": .text(tab.label), "address": .text(visit.base + address(tab.path)),
                         "isHere": .boolean(tab.path == here),

@@ -7,9 +7,9 @@ struct HomePage: ConsolePage {
     let path = "/"
 
     /// The states in the order in which they are shown.
-    private static let states = ["reporting", "late", "silent", "enrolled", "off", "left", "revoked"]
+    private static let states = ["reporting", "late", "silent", "enrolled", "off", "otlp", "left", "revoked"]
     /// Those of devices that are still there.
-    private static let present = "enrolled,reporting,late,silent,off"
+    private static let present = "enrolled,reporting,late,silent,off,otlp"
     private static let shownNotices = 8
     private static let shownVersions = 8
     /// The adoption of profiles reads the devices of each organization.

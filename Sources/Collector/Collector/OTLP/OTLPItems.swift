@@ -1,0 +1,313 @@
+import CollectorTunables
+import FoundationEssentials
+import OTLP
+import RecordStore
+import Registry
+import SwiftProtobuf
+import WireModel
+
+/// A request of OTLP as items for the record store, by device.
+///
+/// ```
+/// resource ─► device            each device has one entry, whatever number of resources are it
+///   scope ──► run: context      the context is resource, scope and their schema URLs
+///     log record ──► item       with the key that `log.record.uid` says
+///     data points ─► items      those of one time share a record, up to 64 KiB
+/// ```
+///
+/// An item that is too large for a record is rejected in the tally. Pure.
+struct OTLPItems {
+    /// What one device gets.
+    struct Entry {
+        var device: OTLPDevice
+        var runs: [UnnumberedItems.Run] = []
+        /// Log records or data points.
+        var items = 0
+        /// Bytes that count against quotas.
+        var bytes = 0
+        /// Where the first of its resources is, in the schema's names.
+        var place: String
+    }
+
+    /// In the order in which the request names them.
+    private(set) var entries: [Entry] = []
+    private var places: [DeviceID: Int] = [:]
+    private(set) var tally: OTLPTally
+    private let organization: String
+    /// Microseconds since 1970, for a record without a time.
+    private let receivedAt: Int64
+
+    /// The attribute that says which log record it is, however often it is sent.
+    static let uidKey = "log.record.uid"
+
+    /// - Parameter request: freed of what the protocol forbids.
+    init(_ request: OTLPLogsRequest, _ tally: OTLPTally, organization: String, receivedAt: Int64) {
+        (self.tally, self.organization, self.receivedAt) = (tally, organization, receivedAt)
+        for (number, group) in request.resourceLogs.enumerated() {
+            let place = "resource_logs[\(number)]"
+            guard group.scopeLogs.contains(where: { !$0.logRecords.isEmpty }) else { continue }
+            let application = group.resource.text("service.name") ?? ""
+            let entry = entry(of: group.resource, at: place)
+            for (position, scope) in group.scopeLogs.enumerated() where !scope.logRecords.isEmpty {
+                add(scope, of: group, application, to: entry, at: "\(place).scope_logs[\(position)]")
+            }
+        }
+    }
+
+    /// - Parameter request: freed of what the protocol forbids.
+    init(_ request: OTLPMetricsRequest, _ tally: OTLPTally, organization: String, receivedAt: Int64) {
+        (self.tally, self.organization, self.receivedAt) = (tally, organization, receivedAt)
+        for (number, group) in request.resourceMetrics.enumerated() {
+            let place = "resource_metrics[\(number)]"
+            guard group.scopeMetrics.contains(where: { $0.metrics.contains { $0.pointCount > 0 } }) else { continue }
+            let application = group.resource.text("service.name") ?? ""
+            let entry = entry(of: group.resource, at: place)
+            for (position, scope) in group.scopeMetrics.enumerated() {
+                add(scope, of: group, application, to: entry, at: "\(place).scope_metrics[\(position)]")
+            }
+        }
+    }
+
+    private mutating func entry(of resource: OTLPResource, at place: String) -> Int {
+        let device = OTLPDevice(resource, organization: organization)
+        if let known = places[device.id] { return known }
+        places[device.id] = entries.count
+        entries.append(Entry(device: device, place: place))
+        return entries.count - 1
+    }
+
+    // MARK: Log records
+
+    private mutating func add(
+        _ scope: OTLPScopeLogs, of group: OTLPResourceLogs, _ application: String, to entry: Int, at place: String
+    ) {
+        var items: [UnnumberedItems.Item] = []
+        items.reserveCapacity(scope.logRecords.count)
+        for record in scope.logRecords {
+            let time = [record.timeUnixNano, record.observedTimeUnixNano].first { $0 > 0 }
+            let new = NewRecord(
+                stream: .event, kind: .otlpLog,
+                stamp: RecordStamp(nanoseconds: time, else: receivedAt), application: application,
+                body: Self.bytes(record))
+            guard UnnumberedItems.fits(new) else {
+                tally.reject(.tooLarge, at: place)
+                continue
+            }
+            items.append(UnnumberedItems.Item(new, key: record.uid.map { ItemKey(uid: $0) }))
+        }
+        var context = OTLPResourceLogs()
+        if group.hasResource { context.resource = group.resource }
+        context.schemaURL = group.schemaURL
+        var own = OTLPScopeLogs()
+        if scope.hasScope { own.scope = scope.scope }
+        own.schemaURL = scope.schemaURL
+        context.scopeLogs = [own]
+        add(
+            items, counting: items.count, context: Self.bytes(context), in: .event, application, to: entry, at: place)
+    }
+
+    // MARK: Data points
+
+    private mutating func add(
+        _ scope: OTLPScopeMetrics, of group: OTLPResourceMetrics, _ application: String, to entry: Int,
+        at place: String
+    ) {
+        var packer = OTLPPointPacker(bytes: Tunables.OTLP.recordBytes)
+        for metric in scope.metrics { packer.add(metric) }
+        var items: [UnnumberedItems.Item] = []
+        var points = 0
+        for packed in packer.finish() {
+            let new = NewRecord(
+                stream: .sample, kind: .otlpMetrics,
+                stamp: RecordStamp(nanoseconds: packed.time, else: receivedAt), application: application,
+                body: Self.bytes(packed.metrics))
+            guard UnnumberedItems.fits(new) else {
+                tally.reject(.tooLarge, items: packed.points, at: place)
+                continue
+            }
+            items.append(UnnumberedItems.Item(new))
+            points += packed.points
+        }
+        var context = OTLPResourceMetrics()
+        if group.hasResource { context.resource = group.resource }
+        context.schemaURL = group.schemaURL
+        var own = OTLPScopeMetrics()
+        if scope.hasScope { own.scope = scope.scope }
+        own.schemaURL = scope.schemaURL
+        context.scopeMetrics = [own]
+        add(items, counting: points, context: Self.bytes(context), in: .sample, application, to: entry, at: place)
+    }
+
+    private mutating func add(
+        _ items: [UnnumberedItems.Item], counting count: Int, context: Data, in stream: StreamName,
+        _ application: String, to entry: Int, at place: String
+    ) {
+        guard let first = items.first else { return }
+        let context = NewRecord(
+            stream: stream, kind: .otlpContext, stamp: first.record.stamp, application: application, body: context)
+        guard UnnumberedItems.fits(context) else {
+            tally.reject(.tooLarge, items: count, at: place)
+            return
+        }
+        entries[entry].items += count
+        entries[entry].bytes += items.reduce(context.byteCount + 256) { $0 + $1.record.byteCount }
+        entries[entry].runs.append(UnnumberedItems.Run(context: context, items: items))
+    }
+
+    private static func bytes(_ message: some Message) -> Data {
+        do { return try message.serializedBytes() } catch {
+            // It was decoded, so its texts are valid, and no field is required.
+            preconditionFailure("\(type(of: message)) does not serialize: \(error)")
+        }
+    }
+
+    // MARK: What is not stored
+
+    /// Takes an entry out whose records nobody may store.
+    mutating func reject(_ device: DeviceID, _ rule: OTLPRule) {
+        guard let place = places[device] else { return }
+        tally.reject(rule, items: entries[place].items, at: "\(entries[place].place).resource")
+        entries[place].runs = []
+        entries[place].items = 0
+        entries[place].bytes = 0
+    }
+
+    /// The entries that have something to store.
+    var filled: [Entry] { entries.filter { !$0.runs.isEmpty } }
+}
+
+/// Puts data points into records: those of one time together, up to a size.
+struct OTLPPointPacker {
+    struct Packed {
+        /// Nanoseconds since 1970.
+        var time: UInt64
+        /// Without scope and schema URL.
+        var metrics = OTLPScopeMetrics()
+        var points = 0
+        /// About what `metrics` takes.
+        var bytes = 0
+
+        mutating func add(_ metric: OTLPMetric, points count: Int, bytes size: Int) {
+            metrics.metrics.append(metric)
+            points += count
+            bytes += size
+        }
+    }
+
+    private let limit: Int
+    /// The record that is being filled, by time.
+    private var open: [UInt64: Packed] = [:]
+    /// The times in the order of their first point.
+    private var times: [UInt64] = []
+    private var full: [Packed] = []
+
+    init(bytes: Int) { limit = bytes }
+
+    mutating func add(_ metric: OTLPMetric) {
+        switch metric.data {
+        case .gauge(var gauge):
+            add(gauge.dataPoints, of: metric) {
+                gauge.dataPoints = $0
+                return .gauge(gauge)
+            }
+        case .sum(var sum):
+            add(sum.dataPoints, of: metric) {
+                sum.dataPoints = $0
+                return .sum(sum)
+            }
+        case .histogram(var histogram):
+            add(histogram.dataPoints, of: metric) {
+                histogram.dataPoints = $0
+                return .histogram(histogram)
+            }
+        case .exponentialHistogram(var histogram):
+            add(histogram.dataPoints, of: metric) {
+                histogram.dataPoints = $0
+                return .exponentialHistogram(histogram)
+            }
+        case .summary(var summary):
+            add(summary.dataPoints, of: metric) {
+                summary.dataPoints = $0
+                return .summary(summary)
+            }
+        case nil: break
+        }
+    }
+
+    /// Points of one metric and one time that go into one record.
+    private struct Group<Point> {
+        var points: [Point] = []
+        var bytes: Int
+    }
+
+    private mutating func add<Point: OTLPDataPoint & Message>(
+        _ points: [Point], of metric: OTLPMetric, data: ([Point]) -> OTLPMetric.OneOf_Data
+    ) {
+        guard !points.isEmpty else { return }
+        var head = metric
+        head.data = data([])
+        let headBytes = Self.size(head)
+        var groups: [UInt64: Group<Point>] = [:]
+        var order: [UInt64] = []
+        func close(_ group: Group<Point>, in packed: inout Packed) {
+            guard !group.points.isEmpty else { return }
+            head.data = data(group.points)
+            packed.add(head, points: group.points.count, bytes: group.bytes)
+        }
+        for point in points {
+            let (time, size) = (point.timeUnixNano, Self.size(point))
+            if groups[time] == nil {
+                groups[time] = Group(bytes: headBytes)
+                order.append(time)
+                if open[time] == nil {
+                    open[time] = Packed(time: time)
+                    times.append(time)
+                }
+            }
+            let isEmpty = open[time]?.points == 0 && groups[time]?.points.isEmpty == true
+            if !isEmpty, (open[time]?.bytes ?? 0) + (groups[time]?.bytes ?? 0) + size > limit {
+                var packed = open.removeValue(forKey: time) ?? Packed(time: time)
+                close(groups.removeValue(forKey: time) ?? Group(bytes: 0), in: &packed)
+                full.append(packed)
+                open[time] = Packed(time: time)
+                groups[time] = Group(bytes: headBytes)
+            }
+            groups[time]?.points.append(point)
+            groups[time]?.bytes += size
+        }
+        for time in order {
+            guard let group = groups[time] else { continue }
+            close(group, in: &open[time, default: Packed(time: time)])
+        }
+    }
+
+    /// Everything that was added, the full records first.
+    func finish() -> [Packed] { full + times.compactMap { open[$0] }.filter { $0.points > 0 } }
+
+    /// With its tag and length.
+    private static func size(_ message: some Message) -> Int {
+        do { return try message.serializedData().count + 4 } catch {
+            preconditionFailure("\(type(of: message)) does not serialize: \(error)")
+        }
+    }
+}
+
+extension OTLPLogRecord {
+    /// What says which record it is; `nil` if nothing does.
+    fileprivate var uid: String? {
+        let attribute = attributes.first { $0.key.utf8.elementsEqual(OTLPItems.uidKey.utf8) }
+        guard case .stringValue(let text)? = attribute?.value.value, !text.isEmpty else { return nil }
+        return text
+    }
+}
+
+extension RecordStamp {
+    /// - Parameters:
+    ///   - nanoseconds: since 1970; `nil` if the sender did not say.
+    ///   - microseconds: what stands for it then.
+    fileprivate init(nanoseconds: UInt64?, else microseconds: Int64) {
+        // All of an unsigned number of nanoseconds are less than 2^63 microseconds.
+        self.init(
+            wallTime: nanoseconds.map { Int64($0 / 1000) } ?? microseconds, bootID: nil, timeSinceBoot: 0)
+    }
+}

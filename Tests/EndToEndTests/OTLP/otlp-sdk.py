@@ -1,0 +1,204 @@
+"""Sends logs and metrics with OpenTelemetry's SDK for Python, reads them back from the collector's API, and compares
+every log record and data point.
+
+  otlp-sdk.py URL OTLP-TOKEN PERSON-TOKEN protobuf|json
+
+It exits with 1 and says what differs. What was sent is encoded by opentelemetry-proto of PyPI, whatever the exporter
+sends; what the API gives is parsed by it. So no line of the collector's code takes part in the comparison.
+"""
+
+import base64
+import collections
+import json
+import logging
+import sys
+import urllib.request
+
+from google.protobuf import json_format
+from opentelemetry import trace
+from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
+from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.metrics import (
+    AlwaysOnExemplarFilter, Counter, Histogram, MeterProvider, ObservableCounter, UpDownCounter)
+from opentelemetry.sdk.metrics.export import AggregationTemporality, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation, View
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+
+url, token, person, encoding = sys.argv[1:]
+if encoding == "json":
+    from opentelemetry.exporter.otlp.common.http import Compression
+    from opentelemetry.exporter.otlp.json.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.json.http.metric_exporter import OTLPMetricExporter
+else:
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+headers = {"Authorization": f"Bearer {token}"}
+sent_logs, sent_metrics, results = [], [], []
+
+
+class Logs(OTLPLogExporter):
+    def export(self, batch):
+        result = super().export(batch)
+        sent_logs.append(encode_logs(batch))
+        results.append(result.name)
+        return result
+
+
+class Metrics(OTLPMetricExporter):
+    def export(self, metrics_data, *arguments, **more):
+        result = super().export(metrics_data, *arguments, **more)
+        sent_metrics.append(encode_metrics(metrics_data))
+        results.append(result.name)
+        return result
+
+
+def resource(name):
+    return Resource.create({
+        "host.id": f"host-{name}-{encoding}", "host.name": f"{name}.example", "service.name": "shop",
+        "service.version": "1.2.3", "os.type": "linux", "worker.numbers": [1, 2, 3]})
+
+
+tracer = TracerProvider().get_tracer("tracer")
+
+
+def send_logs(name, compression):
+    provider = LoggerProvider(resource=resource(name))
+    exporter = Logs(endpoint=f"{url}/v1/logs", headers=headers, compression=compression)
+    provider.add_log_record_processor(BatchLogRecordProcessor(exporter, max_export_batch_size=100))
+    for scope in ["first", "second"]:
+        logger = provider.get_logger(scope, version="7", schema_url="https://opentelemetry.io/schemas/1.44.0",
+                                     attributes={"scope.kind": scope})
+        for number in range(130):
+            with tracer.start_as_current_span("span"):
+                logger.emit(LogRecord(
+                    timestamp=1_760_000_000_000_000_000 + number, observed_timestamp=1_760_000_000_000_000_500 + number,
+                    severity_number=SeverityNumber.WARN, severity_text="WARN",
+                    event_name="shop.sale" if number % 10 == 0 else None,
+                    body={"text": f"record {number} ö", "list": [1, 2.5, True, None, "x"], "bytes": b"\x00\xff"},
+                    attributes={"n": number, "float": number / 3, "flag": True, "words": ["a", "b"],
+                                "large": 2**62 + number}))
+    provider.force_flush()
+    provider.shutdown()
+
+
+def send_metrics(name, compression, temporality):
+    chosen = {kind: temporality for kind in [Counter, Histogram, UpDownCounter, ObservableCounter]}
+    exporter = Metrics(endpoint=f"{url}/v1/metrics", headers=headers, compression=compression,
+                       preferred_temporality=chosen)
+    reader = PeriodicExportingMetricReader(exporter, export_interval_millis=3_600_000)
+    provider = MeterProvider(
+        resource=resource(name), metric_readers=[reader], exemplar_filter=AlwaysOnExemplarFilter(),
+        views=[View(instrument_name="shop.exponential", aggregation=ExponentialBucketHistogramAggregation())])
+    meter = provider.get_meter("meter", "3", schema_url="https://opentelemetry.io/schemas/1.44.0")
+    counter = meter.create_counter("shop.sales", unit="{sale}", description="Sales")
+    level = meter.create_up_down_counter("shop.stock", unit="{item}")
+    histogram = meter.create_histogram("shop.duration", unit="s")
+    exponential = meter.create_histogram("shop.exponential", unit="s")
+    gauge = meter.create_gauge("shop.temperature", unit="Cel")
+    for _ in range(3):
+        with tracer.start_as_current_span("span"):
+            for number in range(50):
+                shop = {"shop": number, "name": f"shop {number}"}
+                counter.add(number, shop)
+                level.add(-number, shop)
+                histogram.record(number / 7, shop)
+                exponential.record((number + 1) ** 3 / 11, {"shop": number % 5})
+                gauge.set(number * 1.5, shop)
+        provider.force_flush()
+    provider.shutdown()
+
+
+def get(path):
+    request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {person}"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def as_protobuf(value):
+    """OTLP's JSON as protobuf's: identifiers in Base64."""
+    if isinstance(value, list):
+        return [as_protobuf(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: base64.b64encode(bytes.fromhex(item)).decode() if key in ("traceId", "spanId") else as_protobuf(item)
+            for key, item in value.items()}
+    return value
+
+
+def stored(signal, message):
+    found = []
+    for device in get("/api/v1/devices?state=otlp&limit=1000")["items"]:
+        cursor = ""
+        while cursor is not None:
+            more = f"&cursor={cursor}" if cursor else ""
+            page = get(f"/api/v1/devices/{device['id']}/otlp?signal={signal}&limit=1000{more}")
+            for item in page["items"]:
+                group = item[f"resource{signal.capitalize()}"][0]
+                found.append(json_format.ParseDict(as_protobuf(group), message()))
+            cursor = page["next"]
+    return found
+
+
+def one_log(group):
+    """One ResourceLogs for each log record, as bytes that can be compared."""
+    for scope in group.scope_logs:
+        for record in scope.log_records:
+            single = ResourceLogs(resource=group.resource, schema_url=group.schema_url)
+            own = single.scope_logs.add(scope=scope.scope, schema_url=scope.schema_url)
+            own.log_records.add().CopyFrom(record)
+            yield single.SerializeToString(deterministic=True)
+
+
+def one_point(group):
+    for scope in group.scope_metrics:
+        for metric in scope.metrics:
+            kind = metric.WhichOneof("data")
+            for point in getattr(metric, kind).data_points:
+                single = ResourceMetrics(resource=group.resource, schema_url=group.schema_url)
+                own = single.scope_metrics.add(scope=scope.scope, schema_url=scope.schema_url).metrics.add()
+                own.CopyFrom(metric)
+                del getattr(own, kind).data_points[:]
+                getattr(own, kind).data_points.add().CopyFrom(point)
+                yield single.SerializeToString(deterministic=True)
+
+
+def compare(what, sent, came):
+    sent, came = collections.Counter(sent), collections.Counter(came)
+    print(f"{what}: {sum(sent.values())} sent, {sum(came.values())} stored")
+    if not sent:
+        sys.exit(f"no {what} was sent")
+    for label, rest, message in [("not stored", sent - came, 1), ("stored and not sent", came - sent, 1)]:
+        if rest:
+            print(f"{sum(rest.values())} {what} {label}; one of them:")
+            form = ResourceLogs if what == "log records" else ResourceMetrics
+            sys.exit(str(form.FromString(next(iter(rest)))))
+
+
+logging.basicConfig(level=logging.WARNING)
+send_logs("gzip", Compression("gzip"))
+send_logs("plain", Compression("none"))
+send_metrics("gzip", Compression("gzip"), AggregationTemporality.CUMULATIVE)
+send_metrics("plain", Compression("none"), AggregationTemporality.DELTA)
+if set(results) != {"SUCCESS"}:
+    sys.exit(f"the exporters said {collections.Counter(results)}")
+compare("log records", [one for request in sent_logs for group in request.resource_logs for one in one_log(group)],
+        [one for group in stored("logs", ResourceLogs) for one in one_log(group)])
+points = [one for request in sent_metrics for group in request.resource_metrics for one in one_point(group)]
+compare("data points", points, [one for group in stored("metrics", ResourceMetrics) for one in one_point(group)])
+kinds = collections.Counter(
+    metric.WhichOneof("data") for request in sent_metrics for group in request.resource_metrics
+    for scope in group.scope_metrics for metric in scope.metrics)
+exemplars = sum(b"shop" in point and len(ResourceMetrics.FromString(point).scope_metrics[0].metrics[0].sum.data_points) > 0
+                and len(ResourceMetrics.FromString(point).scope_metrics[0].metrics[0].sum.data_points[0].exemplars) > 0
+                for point in points)
+print(f"kinds: {dict(kinds)}, sums with exemplars: {exemplars}")
+if "exponential_histogram" not in kinds or not exemplars:
+    sys.exit("the SDK sent no exponential histogram or no exemplar")
