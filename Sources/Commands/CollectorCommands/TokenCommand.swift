@@ -30,7 +30,10 @@ struct TokenCommand: AsyncParsableCommand {
         @Flag(help: "Create an enrollment token for devices instead of an access token.")
         var enrollment = false
 
-        @Option(help: ArgumentHelp("Role of an access token: viewer, operator or administrator.", valueName: "role"))
+        @Option(
+            help: ArgumentHelp(
+                "Role of an access token: scraper (reads metrics only), viewer, operator or administrator.",
+                valueName: "role"))
         var role: String?
 
         @Option(help: ArgumentHelp("Owner of the token, as the list shows it.", valueName: "name"))
@@ -92,7 +95,10 @@ struct TokenCommand: AsyncParsableCommand {
                 guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                     throw CommandError(
                         .usage,
-                        "--role is \(role ?? "missing"); expected viewer, operator or administrator (or --enrollment).")
+                        """
+                        --role is \(role ?? "missing"); expected scraper, viewer, operator or administrator (or \
+                        --enrollment).
+                        """)
                 }
                 guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Give the token's owner.") }
                 return try await metadata.createPersonToken(

@@ -43,6 +43,7 @@ struct RouteSample: Sendable {
         "GET /livez": get("/livez"),
         "GET /readyz": get("/readyz"),
         "GET /metrics": get("/metrics", strangers: [403]),
+        "GET /metrics/devices": get("/metrics/devices"),
 
         // Devices' own.
         "POST /api/v1/enroll": RouteSample { _ in
@@ -140,6 +141,7 @@ struct RouteSample: Sendable {
         "POST /api/v1/device-jobs/{job}/cancel": RouteSample {
             RouteRequest(.post, "/api/v1/device-jobs/\($0.job)/cancel")
         },
+        "GET /api/v1/records": get("/api/v1/records?stream=event"),
         "GET /api/v1/events": get("/api/v1/events?test=true"),
         "GET /api/v1/events/summary": get("/api/v1/events/summary?by=name"),
 

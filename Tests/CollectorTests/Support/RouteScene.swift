@@ -36,12 +36,14 @@ struct RouteScene: Sendable {
     let bearers: [Caller: String]
 
     enum Caller: String, CaseIterable, Sendable {
-        case nobody, nonsense, enrollmentToken, expiredEnrollmentToken, device, revokedDevice, viewer, `operator`,
+        case nobody, nonsense, enrollmentToken, expiredEnrollmentToken, device, revokedDevice, scraper, viewer,
+            `operator`,
             administrator
         case administratorOfAll, revokedAdministrator, expiredAdministrator, otherViewer, otherAdministrator
 
         var role: PersonRole? {
             switch self {
+            case .scraper: .scraper
             case .viewer, .otherViewer: .viewer
             case .operator: .operator
             case .administrator, .administratorOfAll, .otherAdministrator: .administrator
@@ -87,7 +89,8 @@ struct RouteScene: Sendable {
             .nonsense: "nonsense", .enrollmentToken: harness.enrollmentToken,
             .expiredEnrollmentToken: expiredEnrollment.token,
             .device: device.credential, .revokedDevice: revokedDevice.credential, .viewer: made.secret,
-            .operator: try await harness.person(.operator), .administrator: administrator,
+            .scraper: try await harness.person(.scraper), .operator: try await harness.person(.operator),
+            .administrator: administrator,
             .administratorOfAll: harness.administrator,
             .revokedAdministrator: revoked.token, .expiredAdministrator: expired.secret,
             .otherViewer: try await harness.person(.viewer, "other"),

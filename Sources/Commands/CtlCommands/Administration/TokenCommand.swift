@@ -46,7 +46,8 @@ struct TokenCreate: AsyncParsableCommand {
     @Argument(help: "The person or script; for an enrollment token a note.")
     var name: String?
     @Option(
-        help: "viewer, operator or administrator.", completion: .list(["viewer", "operator", "administrator"]))
+        help: "scraper (reads metrics only), viewer, operator or administrator.",
+        completion: .list(["scraper", "viewer", "operator", "administrator"]))
     var role: String?
     @Option(help: ArgumentHelp("Refused after so long: 2h, 30d.", valueName: "time"))
     var expiresIn: SpanArgument?
