@@ -210,7 +210,8 @@ let package = Package(
         target(
             "CtlCommands", in: .commands,
             [
-                "TelemetryBasics", "CommandKit", "WireModel", "HTTPConnection", "JSON", "CollectorClient",
+                "TelemetryBasics", "CommandKit", "WireModel", "HTTPConnection", "JSON", "CollectorAPI",
+                "CollectorClient",
                 argumentParser, yams,
             ]),
         program("ws1ctl", "CtlCommands"),
@@ -449,7 +450,9 @@ let package = Package(
                 "TelemetryBasics", "CommandKit", "LogStore", "Encryption", "ControlSocket", "CollectorAPI",
                 "CollectorClient", "WireModel", "Gzip", "ws1log", crypto, argumentParser, logging,
             ]),
-        tests("CtlCommands", ["CommandKit", "CollectorClient", "JSON", "WireModel", argumentParser]),
+        tests(
+            "CtlCommands",
+            ["TestKit", "TelemetryBasics", "CommandKit", "CollectorClient", "JSON", "WireModel", argumentParser]),
         tests("JSON", ["WireModel"]),
         tests("Console", ["TestKit", "TelemetryBasics", "WireModel", "CollectorAPI", "JSON"]),
         tests("MetricCatalog", ["WireModel", swiftProtobuf]),

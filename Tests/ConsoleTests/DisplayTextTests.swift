@@ -1,3 +1,4 @@
+import CollectorAPI
 import Foundation
 import JSON
 import Testing

@@ -50,7 +50,7 @@ import WireModel
         #expect(reported() == .known(false))
     }
 
-    @Test func `A requery asks the collector now and reports it the device's state`() async throws {
+    @Test func `A requery asks the collector now and reports the device's state to it`() async throws {
         let directory = try TemporaryDirectory()
         let sampler = try bench.sampler(directory.path)
         try await SamplerBench.start(sampler)

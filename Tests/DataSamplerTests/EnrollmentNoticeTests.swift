@@ -7,7 +7,7 @@ import Transmitter
 
 /// What the host hears of the enrollment, both as a delegate and in the sequence of notices.
 @Suite(.timeLimit(.minutes(10))) struct EnrollmentNoticeTests {
-    @Test func `The host is reported once when the device is enrolled, and once when it is unenrolled`() async throws {
+    @Test func `The host gets one notice when the device is enrolled, and one when it is unenrolled`() async throws {
         let bench = SamplerBench()
         let directory = try TemporaryDirectory()
         let delegate = RecordingDelegate()

@@ -49,7 +49,7 @@ import WireModel
         #expect(status.rules.map(\.expected) == [">= 12"] && status.blocks.count == 1)
     }
 
-    @Test func `The program is reported when to block and when no more`() async throws {
+    @Test func `The program gets a notice to block, and one to block no more`() async throws {
         let isOn = SharedFlag()
         var profile = WireProfile.analyticsOn
         profile.detection.consequence = "block"

@@ -67,7 +67,7 @@ import WireModel
         }
     }
 
-    @Test func `A trusted server with another key is reported nothing, and the error names its key`() async throws {
+    @Test func `A trusted server with another key is sent nothing, and the error names its key`() async throws {
         try await serving(ServerCertificates.two) { server, transport in
             transport.pin(to: [try pin(ServerCertificates.one)])
             let error = try #require(await ask(transport).error)

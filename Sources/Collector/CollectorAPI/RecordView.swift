@@ -5,6 +5,8 @@ package struct RecordView: Codable, Sendable {
     package var device = ""
     /// The device's name. Only in lists over the fleet; absent if it has none.
     package var deviceName: String?
+    /// Only in lists of records of all kinds.
+    package var kind: String?
     package var epoch = ""
     package var number: UInt64 = 0
     package var module: String?
@@ -82,6 +84,8 @@ extension APIOperation where Answer == RecordsView {
     package static func listOTLP(_ device: String) -> Self {
         Self("GET", "/api/v1/devices/\(device.percentEncoded)/otlp")
     }
+
+    package static var listRecords: Self { Self("GET", "/api/v1/records") }
 
     package static var listEvents: Self { Self("GET", "/api/v1/events") }
 }

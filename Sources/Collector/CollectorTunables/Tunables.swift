@@ -31,6 +31,26 @@ package enum Tunables {
         package static let pausesPerRemoval = 3600
     }
 
+    /// The newest values of devices for Prometheus.
+    package enum DeviceMetrics {
+        /// The most series of one device. The catalog's metrics together are a few hundred; a device with more must not
+        /// crowd out others. Range: 100 to 100,000.
+        package static let seriesPerDevice = 1000
+        /// The most sources of one device: modules, and applications with samples of their own. Range: 16 to 1000.
+        package static let sources = 256
+        /// The most metrics by name and unit. Units of custom samples are the devices' choice. Range: 500 to 10,000.
+        package static let families = 1000
+        /// The most bytes of the labels of a series, without those of its device. Prometheus keeps them for long.
+        /// Range: 128 to 65,536.
+        package static let labelBytes = 1024
+        /// A record may be stored so long after its receipt and still be read: half a minute. Answers pass over those
+        /// records once more. One that is later still is missed, and the next sample takes its place. Range: 1 s to
+        /// 5 min.
+        package static let lateMicroseconds: Int64 = 30_000_000
+        /// A new name of a device is shown within it: a minute. Range: 0 to 1 h.
+        package static let namesMicroseconds: Int64 = 60_000_000
+    }
+
     /// Pages that load their live parts again.
     package enum LivePages {
         /// The least seconds between two events of a page. People read no faster. Range: 1 to 60.

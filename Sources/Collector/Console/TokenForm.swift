@@ -15,7 +15,7 @@ enum TokenForm {
             "organizations": Choice.list(
                 try await visit.organizationNames(), chosen: visit.form["organization"]),
             "mayChooseAll": .boolean(visit.visitor.organization == nil),
-            "roles": Choice.list(["viewer", "operator", "administrator"], chosen: visit.form["role"]),
+            "roles": Choice.list(["viewer", "operator", "administrator", "scraper"], chosen: visit.form["role"]),
             "lifetimes": Choice.list([("", "no time")] + lifetimes, chosen: visit.form["expires"]),
         ]
     }

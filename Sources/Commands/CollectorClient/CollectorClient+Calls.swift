@@ -9,6 +9,8 @@ package struct CollectorCall: Sendable {
     package var query: [(name: String, value: String)]
     package var headers: [(name: String, value: String)]
     package var body: Data?
+    /// A longer answer is an error.
+    package var maximumAnswerBytes = 4 << 20
 
     /// - Parameter query: items with `nil` are left out.
     package init(
@@ -41,6 +43,7 @@ extension CollectorClient {
         }
         var headers = call.headers.map { ($0.name, $0.value) }
         if call.body != nil { headers.append(("Content-Type", WireNames.json)) }
-        return try await send(call.method, call.target, headers: headers, body: call.body)
+        return try await send(
+            call.method, call.target, headers: headers, body: call.body, maximumAnswerBytes: call.maximumAnswerBytes)
     }
 }

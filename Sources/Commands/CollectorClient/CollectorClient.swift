@@ -100,13 +100,16 @@ package final class CollectorClient: Sendable {
     }
 
     func send(
-        _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil
+        _ method: TransportRequest.Method, _ path: String, headers: [(String, String)] = [], body: Data? = nil,
+        maximumAnswerBytes: Int = 4 << 20
     ) async throws(CollectorClientError) -> Data {
         var patience = BusyPatience()
         while true {
             let answer: TransportResponse
             do throws(TransportError) {
-                answer = try await connection.send(request(method, path, headers: headers, body: body))
+                var request = request(method, path, headers: headers, body: body)
+                request.maximumResponseBytes = maximumAnswerBytes
+                answer = try await connection.send(request)
             } catch {
                 throw CollectorClientError(error, peer: name)
             }

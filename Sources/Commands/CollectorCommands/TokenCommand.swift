@@ -34,7 +34,10 @@ struct TokenCommand: AsyncParsableCommand {
         @Flag(help: "Create a token with which programs send OTLP instead of an access token.")
         var otlp = false
 
-        @Option(help: ArgumentHelp("Role of an access token: viewer, operator or administrator.", valueName: "role"))
+        @Option(
+            help: ArgumentHelp(
+                "Role of an access token: scraper (reads metrics only), viewer, operator or administrator.",
+                valueName: "role"))
         var role: String?
 
         @Option(help: ArgumentHelp("Owner of the token, as the list shows it.", valueName: "name"))
@@ -104,8 +107,10 @@ struct TokenCommand: AsyncParsableCommand {
                 guard let role, let known = PersonRole.allCases.first(where: { "\($0)" == role }) else {
                     throw CommandError(
                         .usage,
-                        "--role is \(role ?? "missing"); expected viewer, operator or administrator "
-                            + "(or --enrollment, or --otlp).")
+                        """
+                        --role is \(role ?? "missing"); expected scraper, viewer, operator or administrator (or \
+                        --enrollment, or --otlp).
+                        """)
                 }
                 guard !name.isEmpty else { throw CommandError(.usage, "--name is missing. Give the token's owner.") }
                 return try await metadata.createPersonToken(

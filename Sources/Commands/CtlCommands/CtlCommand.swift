@@ -22,6 +22,7 @@ package struct CtlCommand: AsyncParsableCommand {
         version: "1.0.0",
         subcommands: [
             ContextCommand.self, DeviceCommand.self, EventCommand.self, MetricCommand.self, LogLineCommand.self,
+            ExportCommand.self,
             ProfileCommand.self, IssuedCommand.self, JobCommand.self,
             NoticeCommand.self, TokenCommand.self, ApplyCommand.self,
         ])

@@ -56,9 +56,11 @@ struct MetadataHarness: Sendable {
         configuration.leastFreeBytes = 0
         archive = try LogArchive.open(metadata: metadata, configuration: configuration, logger: logger)
         let clock = clock
+        var settings = CollectorServer.Settings(port: 0)
+        settings.deviceMetrics.choice = try DeviceMetricChoice(["custom:till.sales"])
         server = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),
-            settings: CollectorServer.Settings(port: 0), certificates: certificates, ownPin: { ownPin },
+            settings: settings, certificates: certificates, ownPin: { ownPin },
             backupPin: { backupPin }, ownRoot: { ownRoot }, broker: broker, logger: logger,
             clock: { clock.now() })
     }

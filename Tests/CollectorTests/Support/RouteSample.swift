@@ -43,6 +43,7 @@ struct RouteSample: Sendable {
         "GET /livez": get("/livez"),
         "GET /readyz": get("/readyz"),
         "GET /metrics": get("/metrics", strangers: [403]),
+        "GET /metrics/devices": get("/metrics/devices"),
 
         // Senders of OTLP: an empty request.
         "POST /v1/logs": RouteSample { _ in RouteRequest(.post, "/v1/logs", protobuf, body: Data()) },
@@ -147,6 +148,7 @@ struct RouteSample: Sendable {
         "POST /api/v1/device-jobs/{job}/cancel": RouteSample {
             RouteRequest(.post, "/api/v1/device-jobs/\($0.job)/cancel")
         },
+        "GET /api/v1/records": get("/api/v1/records?stream=event"),
         "GET /api/v1/events": get("/api/v1/events?test=true"),
         "GET /api/v1/events/summary": get("/api/v1/events/summary?by=name"),
 

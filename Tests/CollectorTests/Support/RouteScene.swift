@@ -39,11 +39,12 @@ struct RouteScene: Sendable {
 
     enum Caller: String, CaseIterable, Sendable {
         case nobody, nonsense, otlpToken, enrollmentToken, expiredEnrollmentToken, device, revokedDevice
-        case viewer, `operator`, administrator
+        case scraper, viewer, `operator`, administrator
         case administratorOfAll, revokedAdministrator, expiredAdministrator, otherViewer, otherAdministrator
 
         var role: PersonRole? {
             switch self {
+            case .scraper: .scraper
             case .viewer, .otherViewer: .viewer
             case .operator: .operator
             case .administrator, .administratorOfAll, .otherAdministrator: .administrator
@@ -90,7 +91,8 @@ struct RouteScene: Sendable {
             .nonsense: "nonsense", .otlpToken: otlp.token, .enrollmentToken: harness.enrollmentToken,
             .expiredEnrollmentToken: expiredEnrollment.token,
             .device: device.credential, .revokedDevice: revokedDevice.credential, .viewer: made.secret,
-            .operator: try await harness.person(.operator), .administrator: administrator,
+            .scraper: try await harness.person(.scraper), .operator: try await harness.person(.operator),
+            .administrator: administrator,
             .administratorOfAll: harness.administrator,
             .revokedAdministrator: revoked.token, .expiredAdministrator: expired.secret,
             .otherViewer: try await harness.person(.viewer, "other"),

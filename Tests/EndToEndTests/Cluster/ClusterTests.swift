@@ -136,6 +136,32 @@ import Testing
         }
     }
 
+    @Test func `Each collector shows Prometheus the same newest values`() async throws {
+        try await ClusterDeployment.run { cluster in
+            for place in [0, 1] { try await cluster.start(place, ["--device-metrics", "all"]) }
+            func shown(_ place: Int) async throws -> [Substring] {
+                let answer = try await cluster.send(.GET, "/metrics/devices", to: place)
+                #expect(answer.status == .ok, "\(String(decoding: answer.body, as: UTF8.self))")
+                return String(decoding: answer.body, as: UTF8.self).split(separator: "\n").filter {
+                    $0.contains("{device_id=")
+                }
+            }
+            // Both have read something before the device sends, and go on from there.
+            for place in [0, 1] { #expect(try await shown(place).isEmpty) }
+            let agent = try cluster.startAgent(port: cluster.ports[0])
+            do {
+                try await cluster.until("a value is shown") { try await !shown(1).isEmpty }
+                try await cluster.stop(agent: agent)
+            } catch {
+                await agent.killAndReap()
+                throw error
+            }
+            let first = try await shown(0)
+            #expect(try await shown(1) == first)
+            #expect(first.contains { $0.hasPrefix("system_memory_limit_bytes{") }, "\(first.prefix(5))")
+        }
+    }
+
     @Test func `One collector does the housekeeping until it dies`() async throws {
         try await ClusterDeployment.run { cluster in
             try await cluster.start(0)

@@ -7,7 +7,8 @@ import NIOCore
 import WireModel
 
 /// Gives every JSON answer an entity tag, answers 304 if the reader has it already, and compresses with gzip if the
-/// reader accepts it. Pages of the console are compressed only: each has a form token of its own.
+/// reader accepts it. Pages of the console and metrics are compressed only: each page has a form token of its own, and
+/// each answer with metrics is another.
 ///
 /// An answer of known size is in memory. Others are compressed piece by piece while they are written, with a window of
 /// 256 KiB.
@@ -20,7 +21,7 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
     func handle(_ request: Request, context: Context, next: Next<Context>) async throws -> Response {
         var response = try await next(request, context)
         let isJSON = Self.isJSON(response.headers[.contentType])
-        guard isJSON || response.headers[.contentType]?.hasPrefix("text/html") == true else { return response }
+        guard isJSON || Self.isCompressible(response.headers[.contentType]) else { return response }
         if isJSON, request.method == .get || request.method == .head, response.status == .ok,
             response.body.contentLength != nil
         {
@@ -38,7 +39,8 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
         guard response.headers[.contentEncoding] == nil, response.body.contentLength ?? .max >= Self.gzipBytes else {
             return response
         }
-        response.headers[.vary] = "Accept-Encoding"
+        response.headers[.vary] = [response.headers[.vary], "Accept-Encoding"].compactMap(\.self).joined(
+            separator: ", ")
         guard request.acceptsGzip else { return response }
         response.headers[.contentEncoding] = "gzip"
         response.headers[.contentLength] = nil
@@ -51,6 +53,13 @@ struct AnswerFinish<Context: RequestContext>: RouterMiddleware {
 
     private static func isJSON(_ contentType: String?) -> Bool {
         contentType == WireNames.json || contentType == WireNames.problem
+    }
+
+    /// Pages of the console, and metrics in either of Prometheus' formats.
+    private static func isCompressible(_ contentType: String?) -> Bool {
+        guard let contentType else { return false }
+        return contentType.hasPrefix("text/html") || contentType == PrometheusText.mediaType
+            || contentType == DeviceMetricText.Format.openMetrics.mediaType
     }
 
     private static func tag(of bytes: ByteBuffer) -> String {

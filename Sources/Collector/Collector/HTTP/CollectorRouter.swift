@@ -157,7 +157,7 @@ package struct CollectorResponder: HTTPResponder {
     /// `nil` without its assets.
     let console: RouterResponder<CollectorRequestContext>?
 
-    private static let apiPaths = ["/livez", "/readyz", "/metrics"]
+    private static let apiPaths = ["/livez", "/readyz", "/metrics", "/metrics/devices"]
 
     package func respond(to request: Request, context: CollectorRequestContext) async throws -> Response {
         // Each request has a task of its own. A task keeps its frames' memory until it ends, so with one task per

@@ -21,6 +21,8 @@ struct RecordListing: Sendable {
     var withMetrics = false
     /// Whether records that came as OTLP are shown as they came.
     var asOTLP = false
+    /// Whether records name their kind.
+    var withKind = false
     /// The device of the list; `nil` for the fleet.
     let device: DeviceID?
     /// The names of devices, for a list over the fleet.
@@ -69,8 +71,7 @@ struct RecordListing: Sendable {
                 for record in piece.records {
                     if !isFirst { text.writeString(",") }
                     isFirst = false
-                    var view = try RecordView(record, for: role, withMetrics: withMetrics, asOTLP: asOTLP)
-                    view.deviceName = piece.names[record.device]
+                    let view = try view(of: record, in: piece)
                     text.writeBytes(try encoder.encode(view))
                     guard text.readableBytes >= Self.writtenBytes else { continue }
                     try await writer.write(text)
@@ -94,14 +95,19 @@ struct RecordListing: Sendable {
             .naming(missing: store.unreadableFiles(of: query.stream))
     }
 
+    private func view(of record: StoredRecord, in piece: Piece) throws -> RecordView {
+        var view = try RecordView(record, for: role, withMetrics: withMetrics, asOTLP: asOTLP)
+        view.deviceName = piece.names[record.device]
+        if withKind { view.kind = RecordKindName.text(record.header.kind) }
+        return view
+    }
+
     /// The page in memory, at most `pageBytes` of it.
     private func page(from first: Piece) async throws -> RecordsView {
         var (piece, page) = (first, RecordsView())
         while true {
             for record in piece.records {
-                var view = try RecordView(record, for: role, withMetrics: withMetrics, asOTLP: asOTLP)
-                view.deviceName = piece.names[record.device]
-                page.items.append(view)
+                page.items.append(try view(of: record, in: piece))
             }
             if piece.isLast { break }
             piece = try await self.piece(after: piece)

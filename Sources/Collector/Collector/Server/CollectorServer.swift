@@ -38,6 +38,8 @@ package struct CollectorServer: Sendable {
         package var diskNoticeBytes: UInt64 = 0
         /// The most questions about the fleet's records at once.
         package var fleetScans: Int
+        /// The metrics of devices that `/metrics/devices` shows at first.
+        package var deviceMetrics = DeviceMetricSettings()
 
         package init(
             host: String = "127.0.0.1", port: Int = 8420, connections: ConnectionLimits = ConnectionLimits(),
@@ -63,6 +65,8 @@ package struct CollectorServer: Sendable {
     package let fleetBalance: FleetBalanceKeeper
     /// The health of the collector itself, while its `run` is called.
     package let health: CollectorHealth
+    /// The newest values of devices for Prometheus.
+    package let deviceMetrics: DeviceMetricReader
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
     private let logger: Logger
@@ -106,6 +110,7 @@ package struct CollectorServer: Sendable {
             store: store, metadata: metadata, archive: archive, notices: notices, reader: reader,
             scans: RequestShares(settings.fleetScans), pages: RequestShares(settings.logStreams), logger: logger)
         fleetBalance = FleetBalanceKeeper(store: store, metadata: metadata, logger: logger, now: clock)
+        deviceMetrics = DeviceMetricReader(store: store, metadata: metadata, settings: settings.deviceMetrics)
         let groups: [any RouteGroup] = [
             EnrollmentRoutes(shared: shared, certificates: certificates), IngestRoutes(shared: shared),
             OTLPRoutes(shared: shared, limits: settings.budget.otlpLimits, executor: .otlp),
@@ -124,13 +129,15 @@ package struct CollectorServer: Sendable {
             CommandRoutes(shared: shared), DeviceJobRoutes(shared: shared), LogQuotaRoutes(shared: shared),
             LogRoutes(shared: shared, streams: RequestShares(settings.logStreams)), LogLineRoutes(shared: shared),
             LogCountRoutes(shared: shared), UploadRoutes(shared: shared), NoticeRoutes(shared: shared),
-            QueryRoutes(shared: shared), FleetBalanceRoutes(shared: shared, keeper: fleetBalance),
+            QueryRoutes(shared: shared), RecordRoutes(shared: shared),
+            FleetBalanceRoutes(shared: shared, keeper: fleetBalance),
             SeriesRoutes(shared: shared), PositionRoutes(shared: shared), EventRoutes(shared: shared),
             FleetMetricRoutes(shared: shared), FleetSeriesRoutes(shared: shared),
             HealthRoutes(shared: shared, health: health, hasConsole: console != nil),
             MetricsRoutes(
                 shared: shared, registry: telemetry.registry, budget: settings.budget,
                 certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority),
+            DeviceMetricRoutes(shared: shared, values: deviceMetrics),
         ]
         for group in groups { group.add(to: router) }
         let api = router.responder()

@@ -17,7 +17,7 @@ struct MetricsRoutes: RouteGroup {
     let certificateExpiry: @Sendable () -> Double?
     let deviceAuthority: DeviceAuthority?
 
-    func add(to router: CollectorRouter) { router.people(.viewer).get("/metrics", use: metrics) }
+    func add(to router: CollectorRouter) { router.people(.scraper).get("/metrics", use: metrics) }
 
     private func metrics(_ request: Request, _ context: PersonContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])

@@ -117,7 +117,7 @@ struct PrometheusText {
 
     /// Begins the lines of this name.
     mutating func begin(_ name: String, type: String, help: String?) {
-        if let help { text += "# HELP \(name) \(help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n"))\n" }
+        if let help { text += "# HELP \(name) \(Self.escapedHelp(help))\n" }
         text += "# TYPE \(name) \(type)\n"
     }
 
@@ -133,7 +133,13 @@ struct PrometheusText {
         text += " \(Self.number(value))\n"
     }
 
-    private static func escaped(_ value: String) -> String {
+    /// A help text in one line.
+    static func escapedHelp(_ help: String) -> String {
+        help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+    }
+
+    /// The value of a label, between quotation marks.
+    static func escaped(_ value: String) -> String {
         value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 

@@ -1,6 +1,11 @@
 import CollectorAPI
 import JSON
 
+extension Console {
+    /// The metrics that every device's page shows as charts.
+    package static var chartedMetrics: [String] { MetricCharts.usual.flatMap(\.metrics) }
+}
+
 /// Charts of a device's series. Pure.
 struct MetricCharts {
     /// A group of metrics that a page shows as one chart.

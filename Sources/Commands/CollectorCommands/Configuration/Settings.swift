@@ -39,6 +39,7 @@ struct Settings: ProgramSettings, Equatable {
     var logQuotas = LogQuotas()
     var retention = RetentionLimits()
     var diskNoticeBytes = 2 << 30
+    var deviceMetrics = DeviceMetricSettings()
     var noticeWebhook: Webhook?
     var assets: String?
     /// The proxies that the environment names for what the collector itself asks.
@@ -192,6 +193,27 @@ struct Settings: ProgramSettings, Equatable {
                 "disk-notice-bytes", \.diskNoticeBytes, .integer(0...SharedRanges.petabyte),
                 "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),
             Setting(
+                "device-metrics", \.deviceMetrics.choice, .deviceMetrics,
+                """
+                The metrics whose newest values of all devices GET /metrics/devices shows to Prometheus: names of the \
+                catalog with commas between, custom:NAME for a metric of custom samples, or all
+                """,
+                value: "names", reload: .atOnce),
+            Setting(
+                "device-metrics-age-seconds", \.deviceMetrics.ageSeconds, .integer(DeviceMetricSettings.ageSeconds),
+                """
+                Age from which GET /metrics/devices does not show a value any more, seconds. Give twice the time that \
+                devices take to sample and send
+                """,
+                value: "seconds", reload: .atOnce),
+            Setting(
+                "device-metrics-series", \.deviceMetrics.maximumSeries, .integer(DeviceMetricSettings.seriesLimits),
+                """
+                The most series of one organization in an answer of GET /metrics/devices; the devices with the \
+                greatest ids are left out
+                """,
+                value: "count", reload: .atOnce),
+            Setting(
                 "notice-webhook", \.noticeWebhook, .webhook,
                 """
                 Address to which notices are posted as JSON; it may contain a secret, so prefer the environment or the \
@@ -303,6 +325,7 @@ struct Settings: ProgramSettings, Equatable {
         // A cluster's data is elsewhere.
         server.diskNoticeBytes = store == .directory ? UInt64(diskNoticeBytes) : 0
         server.deviceRequestsPerSecond = deviceRequestsPerSecond
+        server.deviceMetrics = deviceMetrics
         return server
     }
 }
@@ -314,6 +337,17 @@ extension SettingType where Value == ListenAddress {
             throw given.wrong("HOST:PORT, such as 127.0.0.1:8420 or [::1]:8420")
         }
         return address
+    }
+}
+
+extension SettingType where Value == DeviceMetricChoice {
+    fileprivate static let deviceMetrics = SettingType(
+        .names(known: nil), text: { $0.names.isEmpty ? "none" : $0.names.joined(separator: ",") }
+    ) { given throws(CommandError) in
+        let names = try given.names("metrics").filter { !$0.isEmpty }
+        do throws(DeviceMetricChoice.Refusal) { return try DeviceMetricChoice(names) } catch {
+            throw given.refused(error.message)
+        }
     }
 }
 

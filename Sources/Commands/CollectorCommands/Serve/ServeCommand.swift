@@ -74,6 +74,7 @@ struct ServeCommand: ServiceCommand {
             served.archive.setQuotas(new.logQuotas)
             served.metadata.setRecordQuotas(new.recordQuotas)
             await served.retention.setLimits(new.retention)
+            await collector.deviceMetrics.apply(new.deviceMetrics)
         }
         let application = try collector.application(tls: tls?.configuration) { port in
             Self.announce(settings, port: port, isFirstStart: served.created != nil, logger: logger)

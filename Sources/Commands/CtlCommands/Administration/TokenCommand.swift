@@ -46,7 +46,8 @@ struct TokenCreate: AsyncParsableCommand {
     @Argument(help: "The person or script; for another token a note.")
     var name: String?
     @Option(
-        help: "viewer, operator or administrator.", completion: .list(["viewer", "operator", "administrator"]))
+        help: "scraper (reads metrics only), viewer, operator or administrator.",
+        completion: .list(["scraper", "viewer", "operator", "administrator"]))
     var role: String?
     @Flag(help: "Programs send OTLP with it.")
     var otlp = false

@@ -129,8 +129,8 @@ struct CollectorOptions: ParsableArguments {
             connection, token: token.secret, organization: context.organization
         ) { client in
             try await body(
-                Session(organization: context.organization) { (call, key) async throws(CollectorClientError) in
-                    try await client.call(call, key: key)
+                Session(collector: client.name, organization: context.organization) {
+                    (call, key) async throws(CollectorClientError) in try await client.call(call, key: key)
                 })
         }
     }

@@ -13,11 +13,14 @@ struct Session {
     /// More of a list would only fill the memory.
     private static let maximumItems = 1_000_000
 
+    /// The collector as it was named.
+    let collector: String
     /// The one that is looked at; `nil` for all that the token sees.
     let organization: String?
     let call: Call
 
-    init(organization: String?, call: @escaping Call) {
+    init(collector: String = "", organization: String?, call: @escaping Call) {
+        self.collector = collector
         self.organization = organization
         self.call = call
     }
