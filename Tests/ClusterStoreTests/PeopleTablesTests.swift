@@ -57,6 +57,11 @@ import WireModel
                     == ["0.25|{thread}|gauge|{}|0"])
             #expect(
                 try await bed.texts(
+                    "name, kind, time_microseconds - start_microseconds", of: "metric",
+                    "start_microseconds IS NOT NULL AND \(device)")
+                    == ["system.process.created|cumulative-counter|1"])
+            #expect(
+                try await bed.texts(
                     "value, attributes, repetition, module, is_test", of: "metric",
                     "name = 'till.drawers' ORDER BY repetition")
                     == [#"3|{"store":"a/\"b\""}|0|till|1"#, #"4|{"store":"a/\"b\""}|1|till|1"#])
@@ -357,6 +362,7 @@ extension WireSystemSample {
     fileprivate static func withLoad(_ load: Double) throws -> WireSystemSample {
         var sample = WireSystemSample()
         sample.load.oneMinute = UInt32(load * 100)
+        sample.activity.processesCreatedSinceBoot = 9
         return sample
     }
 }

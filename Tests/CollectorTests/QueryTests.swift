@@ -6,6 +6,7 @@ import NIOCore
 import RecordStore
 import Registry
 import StoreTestKit
+import TelemetryBasics
 import Testing
 import WireModel
 
@@ -245,6 +246,7 @@ struct QueryTests {
         sample.uptimeSeconds = 77
         sample.memory.total = 4096
         sample.memory.free = 1024
+        sample.activity.processesCreatedSinceBoot = 5
         var sales = WireMeasurement()
         (sales.name, sales.unit, sales.value.integer) = ("till.sales", "{sale}", 12)
         var till = WireCustomSample()
@@ -267,6 +269,9 @@ struct QueryTests {
             #expect(free.number("value") == 1024)
             #expect(metrics.contains { $0.text("name") == "system.uptime" && $0.number("value") == 77 })
             #expect(!metrics.contains { $0.text("name") == "system.memory.linux.available" }, "absent is not zero")
+            let created = try #require(metrics.first { $0.text("name") == "system.process.created" })
+            #expect(created.text("startTime") == Timestamp.text(Harness.now - 5), "a total tells when it began")
+            #expect(free["startTime"] == nil)
             let own = try #require(items.last).objects("metrics")
             #expect(
                 own.map { $0.text("name") } == ["till.sales"] && own.first?.number("value") == 12,

@@ -23,13 +23,16 @@ struct MetricCatalogTests {
         #expect(MetricCatalog.definitions.count == Set(all.map(\.name)).count)
     }
 
-    private static func full() -> WireSystemSample {
+    static func full() -> WireSystemSample {
         var sample = WireSystemSample()
         sample.identity.logicalCores = 8
         sample.identity.bootTime = 1_795_000_000_000_000
         sample.uptimeSeconds = 3_700
         sample.intervalMicroseconds = 2_000_000
         sample.cpu.user = 2_500
+        sample.cpu.irq = 30
+        sample.cpu.softIrq = 70
+        sample.cpuTime.ioWait = 1_500
         var core = WireCPUShares()
         core.number = 3
         core.ioWait = 1
@@ -40,6 +43,7 @@ struct MetricCatalogTests {
         sample.activity.processesCreated = 3
         sample.activity.running = 4
         sample.activity.blocked = 5
+        sample.activity.processesCreatedSinceBoot = 6
         sample.pressure.cpu.some.average10Seconds = 1_234
         sample.pressure.cpu.full.totalMicroseconds = 1_500_000
         sample.pressure.memory.some.average60Seconds = 1
@@ -55,6 +59,10 @@ struct MetricCatalogTests {
         sample.memory.slab = 40
         sample.memory.swapTotal = 30
         sample.memory.swapFree = 20
+        sample.memory.used = 10
+        sample.memory.slabReclaimable = 25
+        sample.memory.slabUnreclaimable = 15
+        sample.memory.swapUsed = 6
         var fileSystem = WireFileSystem()
         fileSystem.mountPoint = "/data"
         fileSystem.type = "ext4"
@@ -62,12 +70,17 @@ struct MetricCatalogTests {
         fileSystem.size = 10
         fileSystem.used = 7
         fileSystem.available = 2
+        fileSystem.reserved = 1
         fileSystem.inodes = 5
         fileSystem.readOnly = true
         sample.fileSystems = [fileSystem]
         var disk = WireBlockDevice()
         disk.name = "sda"
         disk.busyMicroseconds = 500_000
+        disk.size = 1 << 40
+        disk.total.readMilliseconds = 2_500
+        disk.total.mergedWrites = 9
+        disk.total.countedMicroseconds = 5_000_000
         sample.blockDevices = [disk]
         sample.power.externalPower = true
         sample.power.batteryLevel = 7_300
@@ -79,7 +92,11 @@ struct MetricCatalogTests {
         temperature.millidegrees = -1_500
         sample.temperatures = [temperature]
         sample.self_p.cpuTimeMicroseconds = 760_000
+        sample.self_p.cpuUserMicroseconds = 500_000
+        sample.self_p.cpuSystemMicroseconds = 260_000
+        sample.self_p.uptimeMicroseconds = 9_000_000
         sample.self_p.writtenBytes = 8_192
+        sample.self_p.readBytes = 4_096
         sample.self_p.openFiles = 24
         sample.self_p.sentBytes = 1
         sample.self_p.queueWrittenBytes = 2
@@ -95,7 +112,7 @@ struct MetricCatalogTests {
     @Test
     func `a full sample gives one point for each field and state; one that holds nothing gives none but the uptime`() {
         let points = WireSystemSample.metricCatalog.map { ($0.field, $0.points(of: Self.full()).count) }
-        #expect(points.filter { $0.1 > 0 }.count >= 89)
+        #expect(points.filter { $0.1 > 0 }.count >= 122)
         for (field, count) in points { #expect(count <= (field == "power.state" ? 3 : 1), "\(field)") }
         #expect(MetricCatalog.points(of: WireSystemSample()).map(\.definition.name) == ["system.uptime"])
     }
@@ -124,6 +141,17 @@ struct MetricCatalogTests {
                 ]
             ),
             ("block_devices.busy_microseconds", 0.5, ["system.device": "sda"]),
+            (
+                "block_devices.total.read_milliseconds", 2.5,
+                ["system.device": "sda", "disk.io.direction": "read"]
+            ),
+            ("block_devices.total.merged_writes", 9, ["system.device": "sda", "disk.io.direction": "write"]),
+            ("cpu.irq", 0.01, ["cpu.mode": "interrupt"]),
+            ("cpu_time.io_wait", 1.5, ["cpu.mode": "iowait"]),
+            ("memory.slab_reclaimable", 25, ["system.memory.linux.slab.state": "reclaimable"]),
+            ("memory.swap_used", 6, ["system.paging.state": "used"]),
+            ("self.cpu_system_microseconds", 0.26, ["cpu.mode": "system"]),
+            ("self.read_bytes", 4_096, ["disk.io.direction": "read"]),
             ("power.battery_level", 0.73, ["hw.id": "battery"]),
             ("power.external_power", 1, [:]),
             ("temperatures.millidegrees", -1.5, ["hw.id": "nvme/Composite"]),
@@ -135,6 +163,46 @@ struct MetricCatalogTests {
         let point = try #require(entry.points(of: Self.full()).first)
         #expect(abs(point.value - value) < 1e-9)
         #expect(point.attributes == attributes)
+    }
+
+    @Test
+    func `a state's share is its part of the whole, with the attributes of the state`() {
+        let points = MetricCatalog.points(of: Self.full())
+        #expect(
+            Self.values(points, "system.memory.utilization") == [
+                "0.8 system.memory.state=free", "0.7 system.memory.state=buffers", "0.6 system.memory.state=cached",
+                "0.1 system.memory.state=used",
+            ])
+        #expect(Self.values(points, "system.paging.utilization").last == "0.2 system.paging.state=used")
+        let fileSystem =
+            "system.device=/dev/sda1 system.filesystem.mode=ro system.filesystem.mountpoint=/data "
+            + "system.filesystem.state="
+        #expect(
+            Self.values(points, "system.filesystem.utilization") == [
+                "0.7 \(fileSystem)used system.filesystem.type=ext4",
+                "0.2 \(fileSystem)free system.filesystem.type=ext4",
+                "0.1 \(fileSystem)reserved system.filesystem.type=ext4",
+            ])
+        var sample = Self.full()
+        sample.memory.swapTotal = 0
+        #expect(Self.values(MetricCatalog.points(of: sample), "system.paging.utilization").isEmpty, "of nothing")
+    }
+
+    @Test
+    func `a cumulative counter tells when it began, and no other metric does`() throws {
+        func start(_ name: String) throws -> Int64? {
+            let point = try #require(
+                MetricCatalog.points(of: Self.full()).first { $0.definition.name == name }, "\(name)")
+            return point.startTime(sampledAt: 1_795_003_700_000_000, sinceBoot: 3_700_000_000)
+        }
+        #expect(try start("system.cpu.time") == 1_795_000_000_000_000, "the boot")
+        #expect(try start("process.cpu.time") == 1_795_003_691_000_000, "the start of the program")
+        #expect(try start("system.disk.merged") == 1_795_003_695_000_000, "when the disk came")
+        #expect(try start("ws1.system.disk.operations.increase") == nil)
+        #expect(try start("system.memory.usage") == nil)
+        let time = try #require(MetricCatalog.points(of: Self.full(), metric: "system.cpu.time").first)
+        #expect(time.startTime(sampledAt: 1_795_003_700_000_000, sinceBoot: 0) == nil, "nobody knows")
+        #expect(time.startTime(sampledAt: .min, sinceBoot: 1) == nil)
     }
 
     @Test
@@ -164,7 +232,7 @@ struct MetricCatalogTests {
     @Test
     func `one metric can be asked for by name, and the cores have one of their own`() {
         for metric in ["system.cpu.utilization", "ws1.system.core.utilization"] {
-            #expect(MetricCatalog.points(of: Self.full(), metric: metric).count == 8)
+            #expect(MetricCatalog.points(of: Self.full(), metric: metric).count == 7)
         }
     }
 

@@ -29,6 +29,8 @@ struct NetworkAdapterModuleTests {
         #expect(wlan.index == 3 && wlan.type == "ether" && wlan.driver == "iwlwifi" && wlan.mac == "9c:b6:d0:aa:bb:cc")
         #expect(wlan.mtu == 1_500 && wlan.operationalState == "up" && wlan.carrierChanges == 8 && wlan.class == .wifi)
         #expect(!wlan.hasSpeedMegabits && wlan.duplex.isEmpty)
+        #expect(wlan.up && sample.adapters[1].hasUp && !sample.adapters[1].up)
+        #expect(!sample.adapters[0].hasUp, "a loopback's state is unknown")
         #expect(
             wlan.addresses.map { "\($0.address)/\($0.prefixLength) \($0.scope)" }
                 == ["192.168.7.23/24 global", "2001:db8:7::23/64 global", "fe80::9eb6:d0ff:feaa:bbcc/64 link"])

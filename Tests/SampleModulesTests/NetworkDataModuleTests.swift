@@ -130,6 +130,26 @@ struct NetworkDataModuleTests {
     }
 
     @Test
+    func `totals of an interface that came or began anew say since when they count`() throws {
+        let host = CapturedMachine.laptop.host()
+        var module = Self.module(host)
+        func counted(_ second: UInt64, _ name: String) throws -> UInt64? {
+            let interface = Self.interface(try Self.read(&module, second), name)
+            return interface?.hasCountedMicroseconds == true ? interface?.countedMicroseconds : nil
+        }
+        #expect(try counted(3_700, "wg0") == nil)
+        #expect(try counted(3_710, "wg0") == nil, "it was there before")
+        host.change { machine in
+            guard let place = machine.network?.interfaces.firstIndex(where: { $0.name == "wg0" }) else { return }
+            machine.network?.interfaces[place].index = 12
+        }
+        #expect(try counted(3_720, "wg0") == 10_000_000, "it was made after the sample before")
+        #expect(try counted(3_730, "wg0") == 20_000_000)
+        Self.count(host, "wlan0") { $0 = [3, 2, 400, 300, 0, 0, 0, 0] }
+        #expect(try counted(3_740, "wlan0") == 10_000_000, "its counters began anew")
+    }
+
+    @Test
     func `an interface made anew is not compared with its namesake, even if it counts higher`() throws {
         let host = CapturedMachine.laptop.host()
         var module = Self.module(host)

@@ -58,6 +58,21 @@ struct SystemModuleTests {
         #expect(sample.memory.total == 16_265_892 * 1_024 && sample.memory.available == 9_000_000 * 1_024)
         #expect(sample.memory.swapTotal == 8_388_604 * 1_024 && sample.memory.swapFree == 8_000_000 * 1_024)
         #expect(sample.memory.cached == 4_096_000 * 1_024)
+        #expect(sample.memory.used == (16_265_892 - 9_000_000) * 1_024)
+        #expect(sample.memory.swapUsed == 388_604 * 1_024)
+        #expect(sample.memory.slabReclaimable == 400_000 * 1_024 && sample.memory.slabUnreclaimable == 112_000 * 1_024)
+        // Ticks are hundredths of a second. Hard and soft interrupts are one mode.
+        #expect(
+            sample.cpuTime
+                == .with {
+                    $0.user = 903_600
+                    $0.nice = 9_600
+                    $0.system = 350_800
+                    $0.idle = 72_000_000
+                    $0.ioWait = 40_000
+                    $0.interrupt = 8_400
+                })
+        #expect(sample.activity.processesCreatedSinceBoot == 500_000)
 
         #expect(sample.power.hasExternalPower && !sample.power.externalPower)
         #expect(sample.power.batteryLevel == 7_300 && sample.power.state == .discharging)
@@ -72,6 +87,20 @@ struct SystemModuleTests {
         #expect(sample.self_p.cpuTimeMicroseconds == 760_000 && sample.self_p.openFiles == 24)
         #expect(sample.self_p.residentBytes == 5_000 * 4_096 && sample.self_p.writtenBytes == 8_192)
         #expect(sample.self_p.uptimeMicroseconds == 100_000_000)
+        #expect(sample.self_p.cpuUserMicroseconds == 550_000 && sample.self_p.cpuSystemMicroseconds == 210_000)
+        #expect(sample.self_p.readBytes == 4_096)
+    }
+
+    @Test
+    func `a kernel that does not say what is available gets its used memory from the others`() {
+        func used(_ lines: String) -> UInt64? {
+            Array("MemTotal: 100 kB\n\(lines)\n".utf8).withUnsafeBytes { MemInfo($0).used }
+        }
+        #expect(used("MemFree: 20 kB\nBuffers: 5 kB\nCached: 15 kB") == 60 * 1_024)
+        #expect(used("MemFree: 20 kB\nBuffers: 5 kB\nCached: 15 kB\nMemAvailable: 70 kB") == 30 * 1_024)
+        #expect(used("MemFree: 20 kB\nBuffers: 5 kB") == nil)
+        #expect(used("MemAvailable: 101 kB") == nil)
+        #expect(used("MemFree: 90 kB\nBuffers: 5 kB\nCached: 15 kB") == nil)
     }
 
     @Test
@@ -131,6 +160,10 @@ struct SystemModuleTests {
         #expect(root.type == "btrfs" && root.device == "/dev/mapper/luks-root" && root.inodes == 0 && !root.readOnly)
         #expect(
             root.size == 120_000_000 * 4_096 && root.used == 70_000_000 * 4_096 && root.available == 49_000_000 * 4_096)
+        #expect(root.reserved == 1_000_000 * 4_096)
+        for fileSystem in sample.fileSystems {
+            #expect(fileSystem.used + fileSystem.available + fileSystem.reserved == fileSystem.size)
+        }
     }
 
     @Test
@@ -194,6 +227,56 @@ struct SystemModuleTests {
         let disk = sample.blockDevices.first
         #expect(disk?.reads == 1 && disk?.writes == 3 && disk?.readBytes == 8 * 512 && disk?.writtenBytes == 16 * 512)
         #expect(disk?.busyMicroseconds == 4_000)
+    }
+
+    @Test
+    func `a disk has what it did since it appeared, with merged operations and the time that all took`() throws {
+        let host = CapturedMachine.laptop.host()
+        var module = Self.module(host)
+        _ = module.read(at: Self.at(3_700))
+        let disk = try #require(module.read(at: Self.at(3_701)).blockDevices.first { $0.name == "nvme0n1" })
+        #expect(
+            disk.total
+                == .with {
+                    $0.reads = 200_000
+                    $0.mergedReads = 5_000
+                    $0.readBytes = 16_000_000 * 512
+                    $0.readMilliseconds = 30_000
+                    $0.writes = 150_000
+                    $0.mergedWrites = 90_000
+                    $0.writtenBytes = 12_000_000 * 512
+                    $0.writeMilliseconds = 80_000
+                    $0.busyMilliseconds = 60_000
+                })
+        #expect(!disk.total.hasCountedMicroseconds, "since boot, as far as anybody knows")
+        #expect(disk.size == 1_000_215_216 * 512)
+    }
+
+    @Test
+    func `a disk that comes later counts since it came, and one that went back since then`() throws {
+        let host = CapturedMachine.laptop.host()
+        var module = Self.module(host)
+        func counted(_ second: UInt64) -> UInt64? {
+            let disk = module.read(at: Self.at(second)).blockDevices.first
+            return disk?.total.hasCountedMicroseconds == true ? disk?.total.countedMicroseconds : nil
+        }
+        host.set("/sys/block/sda/size", "1000\n")
+        host.set("/proc/diskstats", "8 0 sda 0 0 0 0 0 0 0 0 0 0 0\n")
+        #expect(counted(3_700) == nil)
+        host.set("/proc/diskstats", "8 0 sda 100 0 1000 0 200 0 2000 0 0 30 0\n")
+        #expect(counted(3_710) == nil, "there is no increase yet")
+        host.set("/proc/diskstats", "8 0 sda 101 0 1000 4294967295 200 0 2000 0 0 30 0\n")
+        #expect(counted(3_720) == 20_000_000)
+        host.set("/proc/diskstats", "8 0 sda 102 0 1000 3 200 0 2000 0 0 30 0\n")
+        #expect(counted(3_730) == 30_000_000, "a time of 32 bits has wrapped")
+        host.set("/proc/diskstats", "8 0 sda 1 0 8 3 0 0 0 0 0 1 0\n")
+        #expect(counted(3_740) == nil, "nothing to compare with")
+        #expect(counted(3_750) == 20_000_000)
+        host.set("/sys/block/sda/size", "2000\n")
+        host.set("/proc/diskstats", "8 16 sda 2 0 16 3 0 0 0 0 0 1 0\n")
+        _ = counted(3_760)
+        #expect(counted(3_770) == 20_000_000, "another disk of that name")
+        #expect(module.read(at: Self.at(3_780)).blockDevices.first?.size == 2_000 * 512)
     }
 
     @Test

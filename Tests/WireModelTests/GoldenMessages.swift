@@ -21,6 +21,7 @@ enum GoldenMessages {
         ("complete-upload", completeUpload),
         ("sample-network-data", networkData), ("sample-network-adapter", networkAdapter), ("sample-wlan", wlan),
         ("sample-gps", gps), ("sample-custom", custom), ("sample-analytics", analytics),
+        ("sample-system-totals", systemTotals),
     ]
 
     static let epoch = EpochID(high: 0x0123_4567_89AB_4DEF, low: 0x8123_4567_89AB_CDEF)
@@ -143,6 +144,38 @@ enum GoldenMessages {
         ]
         $0.self_p = .with {
             $0.cpuTimeMicroseconds = 55_000; $0.residentBytes = 16_000_000; $0.writtenBytes = 4_096; $0.openFiles = 14
+        }
+    }
+
+    /// The totals that came with the names of OpenTelemetry, each with another value.
+    static let systemTotals = WireSystemSample.with {
+        $0.uptimeSeconds = 3_601
+        $0.cpuTime = .with {
+            $0.user = 1_000; $0.nice = 2; $0.system = 300; $0.idle = 4_000_000_000_000; $0.ioWait = 5; $0.interrupt = 60
+            $0.steal = 7
+        }
+        $0.activity.processesCreatedSinceBoot = 98_765
+        $0.memory = .with {
+            $0.total = 1 << 34; $0.used = 1 << 33; $0.slabReclaimable = 1 << 28; $0.slabUnreclaimable = 1 << 27
+            $0.swapTotal = 1 << 32; $0.swapUsed = 0
+        }
+        $0.fileSystems = [
+            .with {
+                $0.mountPoint = "/"; $0.size = 100; $0.used = 70; $0.available = 25; $0.reserved = 5
+            }
+        ]
+        $0.blockDevices = [
+            .with {
+                $0.name = "vda"; $0.size = 1 << 38
+                $0.total = .with {
+                    $0.reads = 1; $0.writes = 2; $0.readBytes = 512; $0.writtenBytes = 1_024; $0.busyMilliseconds = 3
+                    $0.mergedReads = 4; $0.mergedWrites = 5; $0.readMilliseconds = 6; $0.writeMilliseconds = 7
+                    $0.countedMicroseconds = 8_000_000
+                }
+            }
+        ]
+        $0.self_p = .with {
+            $0.cpuUserMicroseconds = 40_000; $0.cpuSystemMicroseconds = 15_000; $0.readBytes = 8_192
         }
     }
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field as default, replace
 
+import conventions
 from schema import HEADER, Field, SchemaError, camel, text
 
 
@@ -20,6 +21,7 @@ class Place:
     suffix: str = ""
     about: str = ""
     kind: int = 0
+    counted: str = "nil"               # microseconds for which cumulative counters have been counting, in Swift
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,21 @@ class Definition:
 class Metrics:
     def __init__(self, schema):
         self.schema = schema
+        self.conventions = conventions.load()
         self.definitions = {}  # by name
         self.words = {}        # enums whose values are values of attributes
+        self.uses = []         # where each metric is read, for the comparison with the conventions
 
     # What the schema says
 
     def definition(self, field, metric, place):
         name = place.prefix + metric.name + place.suffix
         kind = self.schema.declared.Metric.Kind.Name(place.kind or metric.kind)
-        found = Definition(name, metric.unit, kind, metric.about + place.about)
-        if not (metric.name and found.unit and found.about) or kind == "UNSPECIFIED":
+        return self.declare(field, Definition(name, metric.unit, kind, metric.about + place.about))
+
+    def declare(self, field, found):
+        name, kind = found.name, found.kind
+        if not (name.split(".")[-1] and found.unit and found.about) or kind == "UNSPECIFIED":
             raise SchemaError(f"{field}: the metric needs a name, a unit, a kind and words about it")
         if self.definitions.setdefault(name, found) != found:
             raise SchemaError(f"{field}: the metric {name} is declared before with another unit, kind or description")
@@ -82,7 +89,7 @@ class Metrics:
     def entries(self, message, place, number=0):
         """The entries of the catalog for a message, in Swift."""
         own = tuple((field, place.value) for field in message.fields if field.option("attribute") is not None)
-        place = replace(place, attributes=place.attributes + own)
+        place = replace(place, attributes=place.attributes + own, counted=self.counted(message, place))
         found = []
         for field in message.fields:
             self.check(field)
@@ -101,8 +108,21 @@ class Metrics:
             elif field.option("metric") is not None:
                 if field.is_list:
                     raise SchemaError(f"{field}: a list of numbers is no metric")
-                found.append(self.entry(field, path, place))
+                found += self.metrics(field, path, place)
         return found
+
+    def counted(self, message, place):
+        fields = [field for field in message.fields if field.option("counted_for")]
+        if not fields:
+            return place.counted
+        field = fields[0]
+        if len(fields) > 1 or not field.is_number or field.is_list or not field.name.endswith("_microseconds"):
+            raise SchemaError(
+                f"{message.name}: one field of microseconds says how long the counters have been counting")
+        value = f"{place.value}.{field.swift}"
+        if field.is_optional:
+            return f"({place.value}.{field.swift_presence} ? {value} : nil)"
+        return value
 
     def part(self, field, place):
         part = field.option("part")
@@ -114,12 +134,31 @@ class Metrics:
             fixed={**place.fixed, **pairs(part)},
             without=place.without | frozenset(part.without))
 
-    def entry(self, field, path, place):
+    def metrics(self, field, path, place):
+        """The entries of a field: that of its metric, and that of its share of another field."""
         metric = self.metric(field)
         definition = self.definition(field, metric, place)
+        found = [self.entry(field, metric, definition, path, place)]
+        if metric.HasField("share"):
+            whole = field.message.field(metric.share.of)
+            if whole is None or not whole.is_number or whole.is_list:
+                raise SchemaError(
+                    f"{field}: {field.message.name} has no number {metric.share.of}, of which it is a share")
+            definition = self.declare(
+                field, Definition(place.prefix + metric.share.name, "1", "GAUGE", metric.share.about))
+            # As a share the scale of both does not matter, so both have the same one.
+            found.append(self.entry(field, metric, definition, path, place, f"{place.value}.{whole.swift}"))
+        return found
+
+    def entry(self, field, metric, definition, path, place, whole=None):
+        """The entry of a metric, in Swift; with `whole` of its share of that."""
         fixed = {**place.fixed, **pairs(metric)}
         always, sometimes = self.attributes(field, metric, place, fixed)
+        self.uses.append(self.use(field, metric, definition, place, fixed))
         condition = self.condition(field, metric, place)
+        if whole:
+            condition = ", ".join(([condition] if condition else []) + [f"{whole} != 0"])
+        counted = place.counted if definition.kind == "CUMULATIVE_COUNTER" else "nil"
         value = f"{place.value}.{field.swift}"
         body = []
         attributes = "[:]"
@@ -134,12 +173,15 @@ class Metrics:
         elif field.enum:
             body.append(f"switch {value} {{")
             for meaning in metric.meaning:
-                body.append(f"case .{self.case(field, meaning)}: emit({number(meaning.number)}, {attributes})")
+                body.append(
+                    f"case .{self.case(field, meaning)}: emit({number(meaning.number)}, {attributes}, {counted})")
             body += ["default: break", "}"]
         elif field.type == Field.TYPE_BOOL:
-            body.append(f"emit({value} ? 1 : 0, {attributes})")
+            body.append(f"emit({value} ? 1 : 0, {attributes}, {counted})")
+        elif whole:
+            body.append(f"emit({self.plain(field, metric, place)} / Double({whole}), {attributes}, {counted})")
         else:
-            body.append(f"emit({self.scaled(field, metric, value)}, {attributes})")
+            body.append(f"emit({self.scaled(field, metric, place)}, {attributes}, {counted})")
         if condition:
             body = [f"if {condition} {{", *indented(body), "}"]
         for variable, elements in reversed(place.loops):
@@ -148,6 +190,29 @@ class Metrics:
             "entries.append(",
             f"    CatalogEntry(field: {text(path)}, metric: Definitions.{definition.swift}) {{ sample, emit in",
             *indented(indented(body)), "    })"]
+
+    def use(self, field, metric, definition, place, fixed):
+        """The metric with its attributes, as the conventions are asked about it."""
+        found = {name: conventions.Attribute("string", (value,), True) for name, value in fixed.items()}
+        for source, _ in place.attributes:
+            attribute = source.option("attribute")
+            if attribute.name in place.without:
+                continue
+            values = None
+            if source.enum:
+                values = tuple(value.own.lower() for value in source.enum.values if not value.is_unknown)
+            elif attribute.if_true:
+                values = (attribute.if_true, attribute.if_false)
+            kind = "string" if source.is_text or values else "boolean" if source.type == Field.TYPE_BOOL else "int"
+            always = not source.is_optional and not (source.enum and not attribute.unknown)
+            for name in [attribute.name] + [copy.name for copy in metric.copy if copy.of == attribute.name]:
+                found[name] = conventions.Attribute(kind, values, always)
+        if metric.state:
+            found[metric.state] = conventions.Attribute(
+                "string", tuple(sorted({meaning.state for meaning in metric.meaning})), True)
+        return conventions.Use(
+            str(field), definition.name, definition.unit, definition.kind, found, metric.unregistered,
+            {one.name: one.value for one in metric.beyond})
 
     def case(self, field, meaning):
         value = field.enum.value(meaning.of)
@@ -167,13 +232,25 @@ class Metrics:
             f"for state in present == nil ? [] : [{states}] {{",
             *indented([
                 f"var own: MetricAttributes = {attributes}", f"own[{text(metric.state)}] = .text(state)",
-                "emit(state == present ? 1 : 0, own)"]),
+                "emit(state == present ? 1 : 0, own, nil)"]),
             "}"]
 
-    def scaled(self, field, metric, value):
+    def plain(self, field, metric, place):
+        """The number as it is in the field, as a Double."""
         if not field.is_number:
             raise SchemaError(f"{field}: a metric is a number, a truth value or an enum with meanings")
-        plain = value if field.type == Field.TYPE_DOUBLE else f"Double({value})"
+        fields = [field]
+        if metric.plus:
+            fields.append(field.message.field(metric.plus))
+            if fields[1] is None or fields[1].type != field.type or fields[1].is_optional:
+                raise SchemaError(f"{field}: {field.message.name} has no number {metric.plus} of the same type to add")
+        values = [f"{place.value}.{one.swift}" for one in fields]
+        if field.type != Field.TYPE_DOUBLE:
+            values = [f"Double({value})" for value in values]
+        return values[0] if len(values) == 1 else f"({' + '.join(values)})"
+
+    def scaled(self, field, metric, place):
+        plain = self.plain(field, metric, place)
         if metric.per:
             plain += f" / {number(metric.per)}"
         if metric.times:
@@ -265,6 +342,7 @@ class Metrics:
         """All files of the catalog, by name."""
         samples = self.schema.samples()
         files = {f"{message.name}+Metrics.swift": self.sample(message) for _, message, _ in samples}
+        conventions.check(self.uses, self.conventions)
         lines = [
             HEADER + "import WireModel\n",
             "/// The definition of each metric.", "enum Definitions {}", "",

@@ -68,6 +68,8 @@ package struct MetricView: Codable, Sendable {
     /// Empty if the metric has one series per device.
     package var attributes: [String: JSONValue] = [:]
     package var value = JSONValue.null
+    /// When a cumulative counter began at zero, by the device's clock; `nil` for other metrics.
+    package var startTime: String?
 
     package init() {}
 }

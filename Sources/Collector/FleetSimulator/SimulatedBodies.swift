@@ -21,6 +21,7 @@ enum SimulatedBodies {
         sample.memory.available = .random(in: 1 << 30...6 << 30, using: &random)
         sample.memory.free = .random(in: 1 << 28...1 << 30, using: &random)
         sample.memory.cached = .random(in: 1 << 28...1 << 30, using: &random)
+        sample.memory.used = sample.memory.total - sample.memory.available
         var root = WireFileSystem()
         root.mountPoint = "/"
         root.type = "ext4"
@@ -33,6 +34,9 @@ enum SimulatedBodies {
         disk.name = "sda"
         disk.writes = .random(in: 0...900, using: &random)
         disk.writtenBytes = disk.writes * 4096
+        // As if it had worked evenly since the start.
+        disk.total.writes = uptime * 15
+        disk.total.writtenBytes = disk.total.writes * 4096
         sample.blockDevices = [disk]
         return sample.encoded
     }

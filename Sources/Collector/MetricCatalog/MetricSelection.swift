@@ -64,8 +64,10 @@ private struct MetricsOfSample<Sample: CatalogedSample>: ChosenMetrics {
         let sample = try Sample.decodeBody(body)
         var points: [MetricPoint] = []
         for entry in entries {
-            entry.read(sample) { value, attributes in
-                points.append(MetricPoint(definition: entry.metric, attributes: attributes, value: value))
+            entry.read(sample) { value, attributes, counted in
+                points.append(
+                    MetricPoint(
+                        definition: entry.metric, attributes: attributes, value: value, countedMicroseconds: counted))
             }
         }
         return (points, sample.sampleInterval)

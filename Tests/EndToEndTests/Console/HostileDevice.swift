@@ -166,6 +166,7 @@ struct HostileDevice {
         var device = WireBlockDevice()
         device.name = long
         device.readBytes = 5
+        device.total.readBytes = 5
         sample.blockDevices = [device]
         var temperature = WireTemperature()
         temperature.sensor = long

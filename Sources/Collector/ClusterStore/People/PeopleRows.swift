@@ -91,6 +91,10 @@ struct PeopleRows: Sendable {
             rows.string(point.definition.kind.name)
             rows.string(place.header.module)
             rows.uint16(repetition)
+            let header = place.header
+            rows.nullable(point.startTime(sampledAt: header.wallTime, sinceBoot: header.timeSinceBoot)) {
+                $0.int64($1)
+            }
             rows.rowEnded()
         }
     }

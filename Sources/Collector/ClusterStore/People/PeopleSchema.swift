@@ -80,6 +80,7 @@ enum PeopleSchema {
         kind String
         module String
         repetition UInt16
+        start_microseconds Nullable(Int64)
         """
 
     private static let event = """

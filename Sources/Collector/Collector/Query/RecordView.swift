@@ -46,7 +46,7 @@ extension RecordView {
             default: sample = try? kind?.body.map { try MessageView.json($0.decodeBody(bytes)) }
             }
             if withMetrics, sample != nil, let kind {
-                metrics = try MetricCatalog.points(ofKind: kind, body: bytes).map(MetricView.init)
+                metrics = try MetricCatalog.points(ofKind: kind, body: bytes).map { MetricView($0, in: header) }
             }
         } catch {
             // The body is shown as it is.
@@ -102,12 +102,13 @@ extension EventView {
 }
 
 extension MetricView {
-    init(_ point: MetricPoint) {
+    init(_ point: MetricPoint, in header: RecordHeader) {
         self.init()
         name = point.definition.name
         unit = point.definition.unit
         attributes = point.attributes.json
         value = .real(point.value)
+        startTime = point.startTime(sampledAt: header.wallTime, sinceBoot: header.timeSinceBoot).map(Timestamp.text)
     }
 }
 

@@ -26,36 +26,36 @@ extension WireAnalyticsSample: CatalogedSample {
         var entries: [CatalogEntry<WireAnalyticsSample>] = []
         entries.append(
             CatalogEntry(field: "launches", metric: Definitions.ws1_app_launches) { sample, emit in
-                emit(Double(sample.launches), [:])
+                emit(Double(sample.launches), [:], nil)
             })
         entries.append(
             CatalogEntry(field: "sessions", metric: Definitions.ws1_app_sessions) { sample, emit in
-                emit(Double(sample.sessions), [:])
+                emit(Double(sample.sessions), [:], nil)
             })
         entries.append(
             CatalogEntry(field: "use_microseconds", metric: Definitions.ws1_app_use) { sample, emit in
-                emit(Double(sample.useMicroseconds) / 1_000_000, [:])
+                emit(Double(sample.useMicroseconds) / 1_000_000, [:], nil)
             })
         entries.append(
             CatalogEntry(field: "events_recorded", metric: Definitions.ws1_app_events) { sample, emit in
-                emit(Double(sample.eventsRecorded), ["ws1.app.event.outcome": .text("recorded")])
+                emit(Double(sample.eventsRecorded), ["ws1.app.event.outcome": .text("recorded")], nil)
             })
         entries.append(
             CatalogEntry(field: "events_sent", metric: Definitions.ws1_app_events) { sample, emit in
-                emit(Double(sample.eventsSent), ["ws1.app.event.outcome": .text("sent")])
+                emit(Double(sample.eventsSent), ["ws1.app.event.outcome": .text("sent")], nil)
             })
         entries.append(
             CatalogEntry(field: "events_held", metric: Definitions.ws1_app_events) { sample, emit in
-                emit(Double(sample.eventsHeld), ["ws1.app.event.outcome": .text("held")])
+                emit(Double(sample.eventsHeld), ["ws1.app.event.outcome": .text("held")], nil)
             })
         entries.append(
             CatalogEntry(field: "events_dropped", metric: Definitions.ws1_app_events) { sample, emit in
-                emit(Double(sample.eventsDropped), ["ws1.app.event.outcome": .text("dropped")])
+                emit(Double(sample.eventsDropped), ["ws1.app.event.outcome": .text("dropped")], nil)
             })
         entries.append(
             CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_app_sample_interval) { sample, emit in
                 if sample.hasIntervalMicroseconds {
-                    emit(Double(sample.intervalMicroseconds) / 1_000_000, [:])
+                    emit(Double(sample.intervalMicroseconds) / 1_000_000, [:], nil)
                 }
             })
         return entries

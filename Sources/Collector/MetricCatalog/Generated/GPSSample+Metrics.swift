@@ -39,62 +39,62 @@ extension WireGPSSample: CatalogedSample {
         entries.append(
             CatalogEntry(field: "location.latitude", metric: Definitions.ws1_gps_latitude) { sample, emit in
                 if sample.hasLocation {
-                    emit(sample.location.latitude, [:])
+                    emit(sample.location.latitude, [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "location.longitude", metric: Definitions.ws1_gps_longitude) { sample, emit in
                 if sample.hasLocation {
-                    emit(sample.location.longitude, [:])
+                    emit(sample.location.longitude, [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "location.altitude_meters", metric: Definitions.ws1_gps_altitude) { sample, emit in
                 if sample.location.hasAltitudeMeters {
-                    emit(sample.location.altitudeMeters, [:])
+                    emit(sample.location.altitudeMeters, [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "location.accuracy_meters", metric: Definitions.ws1_gps_accuracy) { sample, emit in
                 if sample.location.hasAccuracyMeters {
-                    emit(sample.location.accuracyMeters, [:])
+                    emit(sample.location.accuracyMeters, [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "speed_meters_per_second", metric: Definitions.ws1_gps_speed) { sample, emit in
                 if sample.hasSpeedMetersPerSecond {
-                    emit(sample.speedMetersPerSecond, [:])
+                    emit(sample.speedMetersPerSecond, [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "course_degrees", metric: Definitions.ws1_gps_course) { sample, emit in
                 if sample.hasCourseDegrees {
-                    emit(sample.courseDegrees, [:])
+                    emit(sample.courseDegrees, [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "fix", metric: Definitions.ws1_gps_fix) { sample, emit in
                 if sample.fix != 0 {
-                    emit(Double(sample.fix), [:])
+                    emit(Double(sample.fix), [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "satellites_visible", metric: Definitions.ws1_gps_satellites) { sample, emit in
                 if sample.hasSatellitesVisible {
-                    emit(Double(sample.satellitesVisible), ["ws1.gps.satellite.state": .text("visible")])
+                    emit(Double(sample.satellitesVisible), ["ws1.gps.satellite.state": .text("visible")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "satellites_used", metric: Definitions.ws1_gps_satellites) { sample, emit in
                 if sample.hasSatellitesUsed {
-                    emit(Double(sample.satellitesUsed), ["ws1.gps.satellite.state": .text("used")])
+                    emit(Double(sample.satellitesUsed), ["ws1.gps.satellite.state": .text("used")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "vertical_accuracy_meters", metric: Definitions.ws1_gps_accuracy_vertical) {
                 sample, emit in
                 if sample.hasVerticalAccuracyMeters {
-                    emit(sample.verticalAccuracyMeters, [:])
+                    emit(sample.verticalAccuracyMeters, [:], nil)
                 }
             })
         return entries

@@ -11,6 +11,9 @@ extension Definitions {
     static let hw_network_bandwidth_limit = MetricDefinition(
         name: "hw.network.bandwidth.limit", unit: "By/s", kind: .upDownCounter,
         description: "Link speed")
+    static let hw_network_up = MetricDefinition(
+        name: "hw.network.up", unit: "1", kind: .upDownCounter,
+        description: "1 while the link is up, else 0")
 }
 
 extension WireNetworkAdapterSample: CatalogedSample {
@@ -27,7 +30,7 @@ extension WireNetworkAdapterSample: CatalogedSample {
                             "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.mtu), attributes)
+                        emit(Double(element.mtu), attributes, nil)
                     }
                 }
             })
@@ -41,7 +44,7 @@ extension WireNetworkAdapterSample: CatalogedSample {
                             "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.carrierChanges), attributes)
+                        emit(Double(element.carrierChanges), attributes, nil)
                     }
                 }
             })
@@ -55,7 +58,20 @@ extension WireNetworkAdapterSample: CatalogedSample {
                             "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.speedMegabits) * 125_000, attributes)
+                        emit(Double(element.speedMegabits) * 125_000, attributes, nil)
+                    }
+                }
+            })
+        entries.append(
+            CatalogEntry(field: "adapters.up", metric: Definitions.hw_network_up) { sample, emit in
+                for element in sample.adapters {
+                    if element.hasUp {
+                        var attributes: MetricAttributes = [
+                            "network.interface.name": .text(element.name), "hw.id": .text(element.name),
+                            "ws1.network.interface.index": .integer(Int64(clamping: element.index)),
+                        ]
+                        if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
+                        emit(element.up ? 1 : 0, attributes, nil)
                     }
                 }
             })

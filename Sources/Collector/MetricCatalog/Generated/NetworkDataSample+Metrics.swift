@@ -85,7 +85,7 @@ extension WireNetworkDataSample: CatalogedSample {
             CatalogEntry(field: "interval_microseconds", metric: Definitions.ws1_network_sample_interval) {
                 sample, emit in
                 if sample.hasIntervalMicroseconds {
-                    emit(Double(sample.intervalMicroseconds) / 1_000_000, [:])
+                    emit(Double(sample.intervalMicroseconds) / 1_000_000, [:], nil)
                 }
             })
         entries.append(
@@ -98,7 +98,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -112,7 +112,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -127,7 +127,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -142,7 +142,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -156,7 +156,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -170,7 +170,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -185,7 +185,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -200,7 +200,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -214,7 +214,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -227,7 +227,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -241,7 +241,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -255,7 +255,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -269,7 +269,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -283,7 +283,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -297,7 +297,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("receive"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -311,7 +311,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             [
                                 "network.io.direction": .text("transmit"),
                                 "ws1.network.class": .text(element.class.attributeValue ?? "unknown"),
-                            ])
+                            ], nil)
                     }
                 }
             })
@@ -324,7 +324,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.receivedBytes), attributes)
+                        emit(Double(element.delta.receivedBytes), attributes, nil)
                     }
                 }
             })
@@ -337,7 +337,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.sentBytes), attributes)
+                        emit(Double(element.delta.sentBytes), attributes, nil)
                     }
                 }
             })
@@ -352,7 +352,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "system.device": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.receivedPackets), attributes)
+                        emit(Double(element.delta.receivedPackets), attributes, nil)
                     }
                 }
             })
@@ -366,7 +366,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "system.device": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.sentPackets), attributes)
+                        emit(Double(element.delta.sentPackets), attributes, nil)
                     }
                 }
             })
@@ -379,7 +379,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.receivedErrors), attributes)
+                        emit(Double(element.delta.receivedErrors), attributes, nil)
                     }
                 }
             })
@@ -392,7 +392,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.sentErrors), attributes)
+                        emit(Double(element.delta.sentErrors), attributes, nil)
                     }
                 }
             })
@@ -406,7 +406,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.receivedDrops), attributes)
+                        emit(Double(element.delta.receivedDrops), attributes, nil)
                     }
                 }
             })
@@ -419,7 +419,7 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.delta.sentDrops), attributes)
+                        emit(Double(element.delta.sentDrops), attributes, nil)
                     }
                 }
             })
@@ -432,7 +432,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.receivedBytes), attributes)
+                        emit(
+                            Double(element.total.receivedBytes), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -444,7 +446,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.sentBytes), attributes)
+                        emit(
+                            Double(element.total.sentBytes), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -458,7 +462,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "system.device": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.receivedPackets), attributes)
+                        emit(
+                            Double(element.total.receivedPackets), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -472,7 +478,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "system.device": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.sentPackets), attributes)
+                        emit(
+                            Double(element.total.sentPackets), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -485,7 +493,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.receivedErrors), attributes)
+                        emit(
+                            Double(element.total.receivedErrors), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -498,7 +508,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.sentErrors), attributes)
+                        emit(
+                            Double(element.total.sentErrors), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -511,7 +523,9 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("receive"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.receivedDrops), attributes)
+                        emit(
+                            Double(element.total.receivedDrops), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
@@ -524,38 +538,40 @@ extension WireNetworkDataSample: CatalogedSample {
                             "network.io.direction": .text("transmit"), "network.interface.name": .text(element.name),
                         ]
                         if let name = element.class.attributeValue { attributes["ws1.network.class"] = .text(name) }
-                        emit(Double(element.total.sentDrops), attributes)
+                        emit(
+                            Double(element.total.sentDrops), attributes,
+                            (element.hasCountedMicroseconds ? element.countedMicroseconds : nil))
                     }
                 }
             })
         entries.append(
             CatalogEntry(field: "tcp_active_opens", metric: Definitions.ws1_network_tcp_opens) { sample, emit in
                 if sample.hasTcpActiveOpens {
-                    emit(Double(sample.tcpActiveOpens), ["ws1.network.tcp.side": .text("active")])
+                    emit(Double(sample.tcpActiveOpens), ["ws1.network.tcp.side": .text("active")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "tcp_passive_opens", metric: Definitions.ws1_network_tcp_opens) { sample, emit in
                 if sample.hasTcpPassiveOpens {
-                    emit(Double(sample.tcpPassiveOpens), ["ws1.network.tcp.side": .text("passive")])
+                    emit(Double(sample.tcpPassiveOpens), ["ws1.network.tcp.side": .text("passive")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "tcp_resets_sent", metric: Definitions.ws1_network_tcp_resets) { sample, emit in
                 if sample.hasTcpResetsSent {
-                    emit(Double(sample.tcpResetsSent), ["network.io.direction": .text("transmit")])
+                    emit(Double(sample.tcpResetsSent), ["network.io.direction": .text("transmit")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "tcp_resets_received", metric: Definitions.ws1_network_tcp_resets) { sample, emit in
                 if sample.hasTcpResetsReceived {
-                    emit(Double(sample.tcpResetsReceived), ["network.io.direction": .text("receive")])
+                    emit(Double(sample.tcpResetsReceived), ["network.io.direction": .text("receive")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "tcp_retransmits", metric: Definitions.ws1_network_tcp_retransmits) { sample, emit in
                 if sample.hasTcpRetransmits {
-                    emit(Double(sample.tcpRetransmits), [:])
+                    emit(Double(sample.tcpRetransmits), [:], nil)
                 }
             })
         entries.append(
@@ -564,26 +580,26 @@ extension WireNetworkDataSample: CatalogedSample {
                 if sample.hasTcpEstablished {
                     emit(
                         Double(sample.tcpEstablished),
-                        ["network.transport": .text("tcp"), "network.connection.state": .text("established")])
+                        ["network.transport": .text("tcp"), "network.connection.state": .text("established")], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "udp_errors", metric: Definitions.ws1_network_udp_errors) { sample, emit in
                 if sample.hasUdpErrors {
-                    emit(Double(sample.udpErrors), [:])
+                    emit(Double(sample.udpErrors), [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "sockets_in_use", metric: Definitions.ws1_network_sockets) { sample, emit in
                 if sample.hasSocketsInUse {
-                    emit(Double(sample.socketsInUse), [:])
+                    emit(Double(sample.socketsInUse), [:], nil)
                 }
             })
         entries.append(
             CatalogEntry(field: "roaming", metric: Definitions.ws1_network_roaming) { sample, emit in
                 switch sample.roaming {
-                case .no: emit(0, [:])
-                case .yes: emit(1, [:])
+                case .no: emit(0, [:], nil)
+                case .yes: emit(1, [:], nil)
                 default: break
                 }
             })

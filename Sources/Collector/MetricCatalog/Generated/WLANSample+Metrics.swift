@@ -45,7 +45,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.frequencyMegahertz) * 1_000_000, attributes)
+                        emit(Double(element.frequencyMegahertz) * 1_000_000, attributes, nil)
                     }
                 }
             })
@@ -58,7 +58,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.widthMegahertz) * 1_000_000, attributes)
+                        emit(Double(element.widthMegahertz) * 1_000_000, attributes, nil)
                     }
                 }
             })
@@ -71,7 +71,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.signalDecibelMilliwatts), attributes)
+                        emit(Double(element.signalDecibelMilliwatts), attributes, nil)
                     }
                 }
             })
@@ -84,7 +84,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.noiseDecibelMilliwatts), attributes)
+                        emit(Double(element.noiseDecibelMilliwatts), attributes, nil)
                     }
                 }
             })
@@ -99,7 +99,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.transmitRateKilobits) * 1_000, attributes)
+                        emit(Double(element.transmitRateKilobits) * 1_000, attributes, nil)
                     }
                 }
             })
@@ -114,7 +114,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.receiveRateKilobits) * 1_000, attributes)
+                        emit(Double(element.receiveRateKilobits) * 1_000, attributes, nil)
                     }
                 }
             })
@@ -126,7 +126,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.transmitRetries), attributes)
+                        emit(Double(element.transmitRetries), attributes, nil)
                     }
                 }
             })
@@ -138,7 +138,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.transmitFailures), attributes)
+                        emit(Double(element.transmitFailures), attributes, nil)
                     }
                 }
             })
@@ -151,7 +151,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.beaconLosses), attributes)
+                        emit(Double(element.beaconLosses), attributes, nil)
                     }
                 }
             })
@@ -164,7 +164,7 @@ extension WireWLANSample: CatalogedSample {
                         if element.hasChannel {
                             attributes["ws1.wlan.channel"] = .integer(Int64(clamping: element.channel))
                         }
-                        emit(Double(element.connectedSeconds), attributes)
+                        emit(Double(element.connectedSeconds), attributes, nil)
                     }
                 }
             })

@@ -115,7 +115,8 @@ enum FieldClasses {
         .technical(
             1, "cpu_time_microseconds", "resident_bytes", "written_bytes", "open_files", "uptime_microseconds",
             "sent_bytes", "queue_written_bytes", "records_made", "records_lost"),
-        .message(10, "slowdown", slowdown))
+        .message(10, "slowdown", slowdown),
+        .technical(11, "cpu_user_microseconds", "cpu_system_microseconds", "read_bytes"))
 
     static let ruleResult = MessageFields("RuleResult", .technical(1, "rule", "state", "actual", "expected", "action"))
 
@@ -164,7 +165,10 @@ enum FieldClasses {
         "LoadAverage", .technical(1, "one_minute", "five_minutes", "fifteen_minutes"))
 
     static let activity = MessageFields(
-        "Activity", .technical(1, "context_switches", "interrupts", "processes_created", "running", "blocked"))
+        "Activity",
+        .technical(
+            1, "context_switches", "interrupts", "processes_created", "running", "blocked",
+            "processes_created_since_boot"))
 
     static let pressureLine = MessageFields(
         "PressureLine",
@@ -179,17 +183,29 @@ enum FieldClasses {
 
     static let memory = MessageFields(
         "Memory",
-        .technical(1, "total", "available", "free", "buffers", "cached", "dirty", "slab", "swap_total", "swap_free"))
+        .technical(
+            1, "total", "available", "free", "buffers", "cached", "dirty", "slab", "swap_total", "swap_free", "used",
+            "slab_reclaimable", "slab_unreclaimable", "swap_used"))
 
     static let fileSystem = MessageFields(
         "FileSystem", .personal(1, "mount_point", .path, .path), .technical(2, "type"),
         .personal(3, "device", .path, .path),
-        .technical(4, "size", "used", "available", "inodes", "inodes_free", "read_only"))
+        .technical(4, "size", "used", "available", "inodes", "inodes_free", "read_only", "reserved"))
+
+    static let blockDeviceTotals = MessageFields(
+        "BlockDeviceTotals",
+        .technical(
+            1, "reads", "writes", "read_bytes", "written_bytes", "busy_milliseconds", "merged_reads", "merged_writes",
+            "read_milliseconds", "write_milliseconds", "counted_microseconds"))
 
     static let blockDevice = MessageFields(
-        "BlockDevice", .technical(1, "name", "reads", "writes", "read_bytes", "written_bytes", "busy_microseconds"))
+        "BlockDevice", .technical(1, "name", "reads", "writes", "read_bytes", "written_bytes", "busy_microseconds"),
+        .message(7, "total", blockDeviceTotals), .technical(8, "size"))
 
     static let temperature = MessageFields("Temperature", .technical(1, "sensor", "millidegrees"))
+
+    static let cpuTimes = MessageFields(
+        "CPUTimes", .technical(1, "user", "nice", "system", "idle", "io_wait", "interrupt", "steal"))
 
     static let systemSample = MessageFields(
         "SystemSample", .message(1, "identity", systemIdentity),
@@ -197,7 +213,7 @@ enum FieldClasses {
         .message(5, "cores", cpuShares), .message(6, "load", loadAverage), .message(7, "activity", activity),
         .message(8, "pressure", pressure), .message(9, "memory", memory), .message(10, "file_systems", fileSystem),
         .message(11, "block_devices", blockDevice), .message(12, "power", power),
-        .message(13, "temperatures", temperature), .message(14, "self", selfCost))
+        .message(13, "temperatures", temperature), .message(14, "self", selfCost), .message(15, "cpu_time", cpuTimes))
 
     static let analyticsSample = MessageFields(
         "AnalyticsSample",
@@ -217,7 +233,8 @@ enum FieldClasses {
 
     static let interfaceData = MessageFields(
         "InterfaceData", .personal(1, "name", .mac, .interfaceName), .technical(2, "class"),
-        .message(3, "delta", interfaceCounters), .message(4, "total", interfaceCounters))
+        .message(3, "delta", interfaceCounters), .message(4, "total", interfaceCounters),
+        .technical(5, "counted_microseconds"))
 
     static let networkDataSample = MessageFields(
         "NetworkDataSample", .technical(1, "interval_microseconds"), .message(2, "classes", networkClassData),
@@ -233,7 +250,7 @@ enum FieldClasses {
         "NetworkAdapter", .personal(1, "name", .mac, .interfaceName), .technical(2, "index", "type", "driver"),
         .personal(5, "mac", .mac, .macAddress),
         .technical(6, "mtu", "operational_state", "carrier_changes", "speed_megabits", "duplex"),
-        .message(11, "addresses", interfaceAddress), .technical(12, "class"))
+        .message(11, "addresses", interfaceAddress), .technical(12, "class", "up"))
 
     static let networkAdapterSample = MessageFields(
         "NetworkAdapterSample", .message(1, "adapters", networkAdapter),

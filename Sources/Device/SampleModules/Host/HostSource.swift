@@ -94,14 +94,22 @@ package struct SystemName: Sendable, Equatable {
 /// The resources this process has used, and the units of its files in `/proc/self`.
 package struct ProcessFigures: Sendable, Equatable {
     package var cpuTimeMicroseconds: UInt64?
+    /// Time in the program's own code, and time in the kernel for it. The kernel estimates how the time is divided.
+    package var userMicroseconds: UInt64?
+    package var systemMicroseconds: UInt64?
     package var openFiles: UInt32?
     /// Bytes per page.
     package var pageSize: UInt64
     /// Clock ticks per second in `/proc/self/stat`.
     package var ticksPerSecond: UInt64
 
-    package init(cpuTimeMicroseconds: UInt64?, openFiles: UInt32?, pageSize: UInt64, ticksPerSecond: UInt64) {
+    package init(
+        cpuTimeMicroseconds: UInt64?, userMicroseconds: UInt64? = nil, systemMicroseconds: UInt64? = nil,
+        openFiles: UInt32?, pageSize: UInt64, ticksPerSecond: UInt64
+    ) {
         self.cpuTimeMicroseconds = cpuTimeMicroseconds
+        self.userMicroseconds = userMicroseconds
+        self.systemMicroseconds = systemMicroseconds
         self.openFiles = openFiles
         self.pageSize = pageSize
         self.ticksPerSecond = ticksPerSecond

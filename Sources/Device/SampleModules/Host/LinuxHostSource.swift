@@ -127,8 +127,12 @@ package final class LinuxHostSource: HostSource {
     package func processFigures() -> ProcessFigures {
         var time = timespec()
         let timed = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0
+        var usage = rusage()
+        let used = getrusage(RUSAGE_SELF, &usage) == 0
         return ProcessFigures(
-            cpuTimeMicroseconds: timed ? Self.microseconds(time) : nil, openFiles: Self.openFiles(),
+            cpuTimeMicroseconds: timed ? Self.microseconds(time) : nil,
+            userMicroseconds: used ? Self.microseconds(usage.ru_utime) : nil,
+            systemMicroseconds: used ? Self.microseconds(usage.ru_stime) : nil, openFiles: Self.openFiles(),
             pageSize: UInt64(max(sysconf(CInt(_SC_PAGESIZE)), 0)),
             ticksPerSecond: UInt64(max(sysconf(CInt(_SC_CLK_TCK)), 0)))
     }
@@ -155,6 +159,10 @@ package final class LinuxHostSource: HostSource {
 
     private static func microseconds(_ time: timespec) -> UInt64 {
         UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
+    }
+
+    private static func microseconds(_ time: timeval) -> UInt64 {
+        UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_usec)
     }
 }
 

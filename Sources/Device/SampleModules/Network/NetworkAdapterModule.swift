@@ -83,7 +83,11 @@ package struct NetworkAdapterModule: SampleModule {
             adapter.mac = MACAddress.text(link.address)
         }
         if let mtu = link.mtu { adapter.mtu = mtu }
-        if let state = link.operationalState.flatMap(stateName) { adapter.operationalState = state }
+        if let state = link.operationalState.flatMap(stateName) {
+            adapter.operationalState = state
+            // Drivers of loopback and tunnels leave it at "unknown".
+            if state != "unknown" { adapter.up = state == "up" }
+        }
         if let changes = link.carrierChanges { adapter.carrierChanges = UInt64(changes) }
         if let speed = details.speed { adapter.speedMegabits = speed }
         adapter.duplex = details.duplex

@@ -33,6 +33,8 @@ package struct NetworkDataModule: SampleModule {
         var address: [UInt8]
         var kind: InterfaceClass
         var previous: InterfaceStatistics?
+        /// When the counters began, in microseconds since boot; `nil`: before the module first read them.
+        var began: UInt64?
     }
 
     package let name = SampleModuleName.networkData
@@ -40,6 +42,8 @@ package struct NetworkDataModule: SampleModule {
     private var reader: FileReader
     private var interfaces: [UInt32: Interface] = [:]
     private var refreshed: UInt64?
+    /// When the counters were read last.
+    private var countersRead: UInt64?
     private var classified: UInt64?
     private var previousTime: SampleTime?
     private var previousBoot: BootID?
@@ -83,6 +87,7 @@ package struct NetworkDataModule: SampleModule {
         guard isOther else { return }
         interfaces = [:]
         refreshed = nil
+        countersRead = nil
         previousTime = nil
         previousProtocols = nil
         previousUDPErrors6 = nil
@@ -103,6 +108,7 @@ package struct NetworkDataModule: SampleModule {
         for counter in counters {
             guard var interface = interfaces[counter.index] else { continue }
             let delta = interface.previous.flatMap { counter.statistics.since($0) }
+            if interface.previous != nil, delta == nil { interface.began = countersRead }
             interface.previous = counter.statistics
             interfaces[counter.index] = interface
             guard counter.statistics != InterfaceStatistics() else { continue }
@@ -113,6 +119,7 @@ package struct NetworkDataModule: SampleModule {
                 message.class = interface.kind.networkClass
                 if let delta { message.delta = WireInterfaceCounters(delta) }
                 message.total = WireInterfaceCounters(counter.statistics)
+                if let began = interface.began, began <= now { message.countedMicroseconds = now - began }
                 sample.interfaces.append(message)
             }
             guard !interface.kind.isStacked else { continue }
@@ -125,6 +132,7 @@ package struct NetworkDataModule: SampleModule {
             }
             classes[interface.kind.networkClass] = sum
         }
+        countersRead = now
         sample.classes = classes.sorted { $0.key.rawValue < $1.key.rawValue }.map { networkClass, sum in
             var message = WireNetworkClassData()
             message.class = networkClass
@@ -166,10 +174,11 @@ package struct NetworkDataModule: SampleModule {
                 current[link.index] = known
             } else {
                 // A renamed interface keeps its counters.
-                let previous = interfaces[link.index].flatMap { $0.address == link.address ? $0.previous : nil }
+                let known = interfaces[link.index]
+                let previous = known.flatMap { $0.address == link.address ? $0.previous : nil }
                 current[link.index] = Interface(
                     name: link.name, address: link.address, kind: InterfaceClass.of(link.name, host: reader.host),
-                    previous: previous)
+                    previous: previous, began: known == nil ? countersRead : known?.began)
             }
         }
         interfaces = current

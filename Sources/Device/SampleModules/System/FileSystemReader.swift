@@ -50,6 +50,9 @@ extension WireFileSystem {
         size = figures.blocks * figures.blockSize
         used = (figures.blocks - figures.blocksFree) * figures.blockSize
         available = figures.blocksAvailable * figures.blockSize
+        if figures.blocksAvailable <= figures.blocksFree {
+            reserved = (figures.blocksFree - figures.blocksAvailable) * figures.blockSize
+        }
         inodes = figures.inodes
         inodesFree = min(figures.inodesFree, figures.inodes)
         readOnly = mount.readOnly

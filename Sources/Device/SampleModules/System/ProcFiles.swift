@@ -11,6 +11,8 @@ struct MemInfo: Equatable {
     var cached: UInt64?
     var dirty: UInt64?
     var slab: UInt64?
+    var slabReclaimable: UInt64?
+    var slabUnreclaimable: UInt64?
     var swapTotal: UInt64?
     var swapFree: UInt64?
 
@@ -31,12 +33,30 @@ struct MemInfo: Equatable {
                 dirty = Self.bytes(&scanner)
             } else if scanner.consume("Slab:") {
                 slab = Self.bytes(&scanner)
+            } else if scanner.consume("SReclaimable:") {
+                slabReclaimable = Self.bytes(&scanner)
+            } else if scanner.consume("SUnreclaim:") {
+                slabUnreclaimable = Self.bytes(&scanner)
             } else if scanner.consume("SwapTotal:") {
                 swapTotal = Self.bytes(&scanner)
             } else if scanner.consume("SwapFree:") {
                 swapFree = Self.bytes(&scanner)
             }
         }
+    }
+
+    /// What programs and the kernel use and would not give back. Kernels before 3.14 do not say what is available.
+    var used: UInt64? {
+        guard let total else { return nil }
+        if let available { return available <= total ? total - available : nil }
+        guard let free, let buffers, let cached else { return nil }
+        let reusable = [free, buffers, cached].saturatingSum
+        return reusable <= total ? total - reusable : nil
+    }
+
+    var swapUsed: UInt64? {
+        guard let swapTotal, let swapFree, swapFree <= swapTotal else { return nil }
+        return swapTotal - swapFree
     }
 
     /// The kernel's "kB" means 1024 bytes. A value with another unit is ignored.
@@ -59,8 +79,12 @@ extension WireMemory {
         if let cached = info.cached { self.cached = cached }
         if let dirty = info.dirty { self.dirty = dirty }
         if let slab = info.slab { self.slab = slab }
+        if let reclaimable = info.slabReclaimable { slabReclaimable = reclaimable }
+        if let unreclaimable = info.slabUnreclaimable { slabUnreclaimable = unreclaimable }
         if let swapTotal = info.swapTotal { self.swapTotal = swapTotal }
         if let swapFree = info.swapFree { self.swapFree = swapFree }
+        if let used = info.used { self.used = used }
+        if let swapUsed = info.swapUsed { self.swapUsed = swapUsed }
     }
 }
 
@@ -164,16 +188,21 @@ struct ProcSelfMemory: Equatable {
     }
 }
 
-/// Bytes this process caused to be written to storage, from `/proc/self/io`.
+/// Bytes this process caused to be read from storage and written to it, from `/proc/self/io`.
 struct ProcSelfIO: Equatable {
     static let path = "/proc/self/io"
 
+    var readBytes: UInt64?
     var writtenBytes: UInt64
 
     init?(_ bytes: UnsafeRawBufferPointer) {
+        var read: UInt64?
         for line in CompleteLines(bytes) {
             var scanner = ByteScanner(line)
-            if scanner.consume("write_bytes:"), let written = scanner.number() {
+            if scanner.consume("read_bytes:") {
+                read = scanner.number()
+            } else if scanner.consume("write_bytes:"), let written = scanner.number() {
+                readBytes = read
                 writtenBytes = written
                 return
             }

@@ -114,4 +114,22 @@ extension CPUTimes {
         shares.number = number
         return shares
     }
+
+    /// The times since boot. `nil` if the system does not say how long a tick is, or if a time is impossible.
+    func sinceBoot(ticksPerSecond: UInt64) -> WireCPUTimes? {
+        guard ticksPerSecond > 0 else { return nil }
+        let ticks = [user, nice, system, idle, ioWait, irq, softIrq, steal]
+        // Beyond this the scaling below would overflow.
+        guard ticks.allSatisfy({ $0 <= UInt64.max / 2_000 }) else { return nil }
+        func milliseconds(_ ticks: UInt64) -> UInt64 { ticks * 1_000 / ticksPerSecond }
+        var times = WireCPUTimes()
+        times.user = milliseconds(user)
+        times.nice = milliseconds(nice)
+        times.system = milliseconds(system)
+        times.idle = milliseconds(idle)
+        times.ioWait = milliseconds(ioWait)
+        times.interrupt = milliseconds(irq + softIrq)
+        times.steal = milliseconds(steal)
+        return times
+    }
 }

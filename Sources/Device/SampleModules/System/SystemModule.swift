@@ -61,14 +61,15 @@ package struct SystemModule: SampleModule {
         }
         let discovers = Self.isDue(&discovered, every: Self.discoverySeconds, now: now)
         addIdentity(to: &sample, stat: stat, discovers: discovers, now: now)
-        if let stat { addProcessors(to: &sample, stat: stat) }
+        let figures = reader.host.processFigures()
+        if let stat { addProcessors(to: &sample, stat: stat, ticksPerSecond: figures.ticksPerSecond) }
         addLoad(to: &sample)
         addPressure(to: &sample)
         addMemory(to: &sample)
         sample.fileSystems = fileSystems.read(&reader, maximumBytes: Self.largeFile)
-        sample.blockDevices = blockDevices.read(&reader, maximumBytes: Self.largeFile)
+        sample.blockDevices = blockDevices.read(&reader, maximumBytes: Self.largeFile, now: now)
         addSlow(to: &sample, discovers: discovers, now: now)
-        addSelf(to: &sample, now: now)
+        addSelf(to: &sample, figures, now: now)
 
         previousTime = time
         previousStat = stat
@@ -87,8 +88,9 @@ package struct SystemModule: SampleModule {
         if let identity, Self.isDue(&identitySent, every: Self.identitySeconds, now: now) { sample.identity = identity }
     }
 
-    private mutating func addProcessors(to sample: inout WireSystemSample, stat: ProcStat) {
+    private mutating func addProcessors(to sample: inout WireSystemSample, stat: ProcStat, ticksPerSecond: UInt64) {
         let previous = previousStat
+        if let times = stat.all?.sinceBoot(ticksPerSecond: ticksPerSecond) { sample.cpuTime = times }
         if let all = stat.all, let before = previous?.all, let shares = all.shares(since: before, number: 0) {
             sample.cpu = shares
         }
@@ -114,6 +116,7 @@ package struct SystemModule: SampleModule {
         if let delta = Self.delta(stat.processesCreated, previous?.processesCreated) {
             activity.processesCreated = delta
         }
+        if let created = stat.processesCreated { activity.processesCreatedSinceBoot = created }
         if let running = stat.running { activity.running = running }
         if let blocked = stat.blocked { activity.blocked = blocked }
         if activity != WireActivity() { sample.activity = activity }
@@ -170,8 +173,7 @@ package struct SystemModule: SampleModule {
         if let power { sample.power = power }
     }
 
-    private mutating func addSelf(to sample: inout WireSystemSample, now: UInt64) {
-        let figures = reader.host.processFigures()
+    private mutating func addSelf(to sample: inout WireSystemSample, _ figures: ProcessFigures, now: UInt64) {
         let memory = reader.parse(ProcSelfMemory.path, maximumBytes: Self.smallFile, keepOpen: true) {
             ProcSelfMemory($0)
         }
@@ -193,7 +195,12 @@ package struct SystemModule: SampleModule {
         cost.cpuTimeMicroseconds = cpuTime
         cost.residentBytes = resident
         cost.uptimeMicroseconds = now - processStart
-        if let io { cost.writtenBytes = io.writtenBytes }
+        if let user = figures.userMicroseconds { cost.cpuUserMicroseconds = user }
+        if let system = figures.systemMicroseconds { cost.cpuSystemMicroseconds = system }
+        if let io {
+            if let read = io.readBytes { cost.readBytes = read }
+            cost.writtenBytes = io.writtenBytes
+        }
         if let openFiles = figures.openFiles { cost.openFiles = openFiles }
         if let program { cost.add(program.selfFigures()) }
         sample.self_p = cost

@@ -2218,6 +2218,33 @@ package nonisolated struct WireSelfCost: Sendable {
   /// Clears the value of `slowdown`. Subsequent reads from it will return its default value.
   package mutating func clearSlowdown() {self._slowdown = nil}
 
+  package var cpuUserMicroseconds: UInt64 {
+    get {_cpuUserMicroseconds ?? 0}
+    set {_cpuUserMicroseconds = newValue}
+  }
+  /// Returns true if `cpuUserMicroseconds` has been explicitly set.
+  package var hasCpuUserMicroseconds: Bool {self._cpuUserMicroseconds != nil}
+  /// Clears the value of `cpuUserMicroseconds`. Subsequent reads from it will return its default value.
+  package mutating func clearCpuUserMicroseconds() {self._cpuUserMicroseconds = nil}
+
+  package var cpuSystemMicroseconds: UInt64 {
+    get {_cpuSystemMicroseconds ?? 0}
+    set {_cpuSystemMicroseconds = newValue}
+  }
+  /// Returns true if `cpuSystemMicroseconds` has been explicitly set.
+  package var hasCpuSystemMicroseconds: Bool {self._cpuSystemMicroseconds != nil}
+  /// Clears the value of `cpuSystemMicroseconds`. Subsequent reads from it will return its default value.
+  package mutating func clearCpuSystemMicroseconds() {self._cpuSystemMicroseconds = nil}
+
+  package var readBytes: UInt64 {
+    get {_readBytes ?? 0}
+    set {_readBytes = newValue}
+  }
+  /// Returns true if `readBytes` has been explicitly set.
+  package var hasReadBytes: Bool {self._readBytes != nil}
+  /// Clears the value of `readBytes`. Subsequent reads from it will return its default value.
+  package mutating func clearReadBytes() {self._readBytes = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -2229,6 +2256,9 @@ package nonisolated struct WireSelfCost: Sendable {
   fileprivate var _recordsMade: UInt64? = nil
   fileprivate var _recordsLost: UInt64? = nil
   fileprivate var _slowdown: WireSlowdown? = nil
+  fileprivate var _cpuUserMicroseconds: UInt64? = nil
+  fileprivate var _cpuSystemMicroseconds: UInt64? = nil
+  fileprivate var _readBytes: UInt64? = nil
 }
 
 package nonisolated struct WireCommandResult: @unchecked Sendable {
@@ -2923,6 +2953,16 @@ package nonisolated struct WireSystemSample: @unchecked Sendable {
   /// Clears the value of `self_p`. Subsequent reads from it will return its default value.
   package mutating func clearSelf_p() {_uniqueStorage()._self_p = nil}
 
+  /// all cores together
+  package var cpuTime: WireCPUTimes {
+    get {_storage._cpuTime ?? WireCPUTimes()}
+    set {_uniqueStorage()._cpuTime = newValue}
+  }
+  /// Returns true if `cpuTime` has been explicitly set.
+  package var hasCpuTime: Bool {_storage._cpuTime != nil}
+  /// Clears the value of `cpuTime`. Subsequent reads from it will return its default value.
+  package mutating func clearCpuTime() {_uniqueStorage()._cpuTime = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -2981,6 +3021,7 @@ package nonisolated struct WireCPUShares: Sendable {
 
   package var ioWait: UInt32 = 0
 
+  /// OpenTelemetry has one mode for both kinds of interrupts.
   package var irq: UInt32 = 0
 
   package var softIrq: UInt32 = 0
@@ -2989,6 +3030,32 @@ package nonisolated struct WireCPUShares: Sendable {
 
   /// the core's number; 0 also for "all cores"
   package var number: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Milliseconds since boot; guest time is inside user and nice.
+package nonisolated struct WireCPUTimes: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var user: UInt64 = 0
+
+  package var nice: UInt64 = 0
+
+  package var system: UInt64 = 0
+
+  package var idle: UInt64 = 0
+
+  package var ioWait: UInt64 = 0
+
+  /// hard and soft ones
+  package var interrupt: UInt64 = 0
+
+  package var steal: UInt64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3067,6 +3134,16 @@ package nonisolated struct WireActivity: Sendable {
   /// Clears the value of `blocked`. Subsequent reads from it will return its default value.
   package mutating func clearBlocked() {self._blocked = nil}
 
+  /// since boot
+  package var processesCreatedSinceBoot: UInt64 {
+    get {_processesCreatedSinceBoot ?? 0}
+    set {_processesCreatedSinceBoot = newValue}
+  }
+  /// Returns true if `processesCreatedSinceBoot` has been explicitly set.
+  package var hasProcessesCreatedSinceBoot: Bool {self._processesCreatedSinceBoot != nil}
+  /// Clears the value of `processesCreatedSinceBoot`. Subsequent reads from it will return its default value.
+  package mutating func clearProcessesCreatedSinceBoot() {self._processesCreatedSinceBoot = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -3076,6 +3153,7 @@ package nonisolated struct WireActivity: Sendable {
   fileprivate var _processesCreated: UInt64? = nil
   fileprivate var _running: UInt32? = nil
   fileprivate var _blocked: UInt32? = nil
+  fileprivate var _processesCreatedSinceBoot: UInt64? = nil
 }
 
 package nonisolated struct WirePressureLine: Sendable {
@@ -3248,6 +3326,43 @@ package nonisolated struct WireMemory: Sendable {
   /// Clears the value of `swapFree`. Subsequent reads from it will return its default value.
   package mutating func clearSwapFree() {self._swapFree = nil}
 
+  /// total - available; on kernels before 3.14 total - free - buffers - cached
+  package var used: UInt64 {
+    get {_used ?? 0}
+    set {_used = newValue}
+  }
+  /// Returns true if `used` has been explicitly set.
+  package var hasUsed: Bool {self._used != nil}
+  /// Clears the value of `used`. Subsequent reads from it will return its default value.
+  package mutating func clearUsed() {self._used = nil}
+
+  package var slabReclaimable: UInt64 {
+    get {_slabReclaimable ?? 0}
+    set {_slabReclaimable = newValue}
+  }
+  /// Returns true if `slabReclaimable` has been explicitly set.
+  package var hasSlabReclaimable: Bool {self._slabReclaimable != nil}
+  /// Clears the value of `slabReclaimable`. Subsequent reads from it will return its default value.
+  package mutating func clearSlabReclaimable() {self._slabReclaimable = nil}
+
+  package var slabUnreclaimable: UInt64 {
+    get {_slabUnreclaimable ?? 0}
+    set {_slabUnreclaimable = newValue}
+  }
+  /// Returns true if `slabUnreclaimable` has been explicitly set.
+  package var hasSlabUnreclaimable: Bool {self._slabUnreclaimable != nil}
+  /// Clears the value of `slabUnreclaimable`. Subsequent reads from it will return its default value.
+  package mutating func clearSlabUnreclaimable() {self._slabUnreclaimable = nil}
+
+  package var swapUsed: UInt64 {
+    get {_swapUsed ?? 0}
+    set {_swapUsed = newValue}
+  }
+  /// Returns true if `swapUsed` has been explicitly set.
+  package var hasSwapUsed: Bool {self._swapUsed != nil}
+  /// Clears the value of `swapUsed`. Subsequent reads from it will return its default value.
+  package mutating func clearSwapUsed() {self._swapUsed = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -3260,6 +3375,10 @@ package nonisolated struct WireMemory: Sendable {
   fileprivate var _slab: UInt64? = nil
   fileprivate var _swapTotal: UInt64? = nil
   fileprivate var _swapFree: UInt64? = nil
+  fileprivate var _used: UInt64? = nil
+  fileprivate var _slabReclaimable: UInt64? = nil
+  fileprivate var _slabUnreclaimable: UInt64? = nil
+  fileprivate var _swapUsed: UInt64? = nil
 }
 
 package nonisolated struct WireFileSystem: Sendable {
@@ -3291,18 +3410,90 @@ package nonisolated struct WireFileSystem: Sendable {
   /// the file system itself, not only a mount of it
   package var readOnly: Bool = false
 
+  /// bytes that only root may fill: size - used - available
+  package var reserved: UInt64 {
+    get {_reserved ?? 0}
+    set {_reserved = newValue}
+  }
+  /// Returns true if `reserved` has been explicitly set.
+  package var hasReserved: Bool {self._reserved != nil}
+  /// Clears the value of `reserved`. Subsequent reads from it will return its default value.
+  package mutating func clearReserved() {self._reserved = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _reserved: UInt64? = nil
 }
 
 /// since the last sample
-package nonisolated struct WireBlockDevice: Sendable {
+package nonisolated struct WireBlockDevice: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var name: String = String()
+  package var name: String {
+    get {_storage._name}
+    set {_uniqueStorage()._name = newValue}
+  }
+
+  package var reads: UInt64 {
+    get {_storage._reads}
+    set {_uniqueStorage()._reads = newValue}
+  }
+
+  package var writes: UInt64 {
+    get {_storage._writes}
+    set {_uniqueStorage()._writes = newValue}
+  }
+
+  package var readBytes: UInt64 {
+    get {_storage._readBytes}
+    set {_uniqueStorage()._readBytes = newValue}
+  }
+
+  package var writtenBytes: UInt64 {
+    get {_storage._writtenBytes}
+    set {_uniqueStorage()._writtenBytes = newValue}
+  }
+
+  package var busyMicroseconds: UInt64 {
+    get {_storage._busyMicroseconds}
+    set {_uniqueStorage()._busyMicroseconds = newValue}
+  }
+
+  package var total: WireBlockDeviceTotals {
+    get {_storage._total ?? WireBlockDeviceTotals()}
+    set {_uniqueStorage()._total = newValue}
+  }
+  /// Returns true if `total` has been explicitly set.
+  package var hasTotal: Bool {_storage._total != nil}
+  /// Clears the value of `total`. Subsequent reads from it will return its default value.
+  package mutating func clearTotal() {_uniqueStorage()._total = nil}
+
+  /// bytes
+  package var size: UInt64 {
+    get {_storage._size ?? 0}
+    set {_uniqueStorage()._size = newValue}
+  }
+  /// Returns true if `size` has been explicitly set.
+  package var hasSize: Bool {_storage._size != nil}
+  /// Clears the value of `size`. Subsequent reads from it will return its default value.
+  package mutating func clearSize() {_uniqueStorage()._size = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// As the kernel counts. It keeps the times in 32 bits, so they begin anew after 49 days of work.
+package nonisolated struct WireBlockDeviceTotals: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
 
   package var reads: UInt64 = 0
 
@@ -3312,11 +3503,31 @@ package nonisolated struct WireBlockDevice: Sendable {
 
   package var writtenBytes: UInt64 = 0
 
-  package var busyMicroseconds: UInt64 = 0
+  package var busyMilliseconds: UInt64 = 0
+
+  package var mergedReads: UInt64 = 0
+
+  package var mergedWrites: UInt64 = 0
+
+  package var readMilliseconds: UInt64 = 0
+
+  package var writeMilliseconds: UInt64 = 0
+
+  /// absent: since boot, because the device was there before the sampler
+  package var countedMicroseconds: UInt64 {
+    get {_countedMicroseconds ?? 0}
+    set {_countedMicroseconds = newValue}
+  }
+  /// Returns true if `countedMicroseconds` has been explicitly set.
+  package var hasCountedMicroseconds: Bool {self._countedMicroseconds != nil}
+  /// Clears the value of `countedMicroseconds`. Subsequent reads from it will return its default value.
+  package mutating func clearCountedMicroseconds() {self._countedMicroseconds = nil}
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _countedMicroseconds: UInt64? = nil
 }
 
 package nonisolated struct WireTemperature: Sendable {
@@ -3428,6 +3639,16 @@ package nonisolated struct WireInterfaceData: @unchecked Sendable {
   package var hasTotal: Bool {_storage._total != nil}
   /// Clears the value of `total`. Subsequent reads from it will return its default value.
   package mutating func clearTotal() {_uniqueStorage()._total = nil}
+
+  /// for how long `total` counts; absent: since boot, because the interface was there before the sampler
+  package var countedMicroseconds: UInt64 {
+    get {_storage._countedMicroseconds ?? 0}
+    set {_uniqueStorage()._countedMicroseconds = newValue}
+  }
+  /// Returns true if `countedMicroseconds` has been explicitly set.
+  package var hasCountedMicroseconds: Bool {_storage._countedMicroseconds != nil}
+  /// Clears the value of `countedMicroseconds`. Subsequent reads from it will return its default value.
+  package mutating func clearCountedMicroseconds() {_uniqueStorage()._countedMicroseconds = nil}
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3641,12 +3862,23 @@ package nonisolated struct WireNetworkAdapter: Sendable {
 
   package var `class`: WireNetworkClass = .unknown
 
+  /// from operational_state; absent where that does not tell
+  package var up: Bool {
+    get {_up ?? false}
+    set {_up = newValue}
+  }
+  /// Returns true if `up` has been explicitly set.
+  package var hasUp: Bool {self._up != nil}
+  /// Clears the value of `up`. Subsequent reads from it will return its default value.
+  package mutating func clearUp() {self._up = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _carrierChanges: UInt64? = nil
   fileprivate var _speedMegabits: UInt32? = nil
+  fileprivate var _up: Bool? = nil
 }
 
 package nonisolated struct WireNetworkAdapterSample: Sendable {
@@ -7172,7 +7404,7 @@ nonisolated extension WireStreamStatus: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SelfCost"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}cpu_time_microseconds\0\u{3}resident_bytes\0\u{3}written_bytes\0\u{3}open_files\0\u{3}uptime_microseconds\0\u{3}sent_bytes\0\u{3}queue_written_bytes\0\u{3}records_made\0\u{3}records_lost\0\u{1}slowdown\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}cpu_time_microseconds\0\u{3}resident_bytes\0\u{3}written_bytes\0\u{3}open_files\0\u{3}uptime_microseconds\0\u{3}sent_bytes\0\u{3}queue_written_bytes\0\u{3}records_made\0\u{3}records_lost\0\u{1}slowdown\0\u{3}cpu_user_microseconds\0\u{3}cpu_system_microseconds\0\u{3}read_bytes\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7190,6 +7422,9 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 8: try { try decoder.decodeSingularUInt64Field(value: &self._recordsMade) }()
       case 9: try { try decoder.decodeSingularUInt64Field(value: &self._recordsLost) }()
       case 10: try { try decoder.decodeSingularMessageField(value: &self._slowdown) }()
+      case 11: try { try decoder.decodeSingularUInt64Field(value: &self._cpuUserMicroseconds) }()
+      case 12: try { try decoder.decodeSingularUInt64Field(value: &self._cpuSystemMicroseconds) }()
+      case 13: try { try decoder.decodeSingularUInt64Field(value: &self._readBytes) }()
       default: break
       }
     }
@@ -7230,6 +7465,15 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._slowdown {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
     } }()
+    try { if let v = self._cpuUserMicroseconds {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 11)
+    } }()
+    try { if let v = self._cpuSystemMicroseconds {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 12)
+    } }()
+    try { if let v = self._readBytes {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 13)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7244,6 +7488,9 @@ nonisolated extension WireSelfCost: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._recordsMade != rhs._recordsMade {return false}
     if lhs._recordsLost != rhs._recordsLost {return false}
     if lhs._slowdown != rhs._slowdown {return false}
+    if lhs._cpuUserMicroseconds != rhs._cpuUserMicroseconds {return false}
+    if lhs._cpuSystemMicroseconds != rhs._cpuSystemMicroseconds {return false}
+    if lhs._readBytes != rhs._readBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8237,7 +8484,7 @@ nonisolated extension WireEvent: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension WireSystemSample: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SystemSample"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}identity\0\u{3}uptime_seconds\0\u{3}interval_microseconds\0\u{1}cpu\0\u{1}cores\0\u{1}load\0\u{1}activity\0\u{1}pressure\0\u{1}memory\0\u{3}file_systems\0\u{3}block_devices\0\u{1}power\0\u{1}temperatures\0\u{1}self\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}identity\0\u{3}uptime_seconds\0\u{3}interval_microseconds\0\u{1}cpu\0\u{1}cores\0\u{1}load\0\u{1}activity\0\u{1}pressure\0\u{1}memory\0\u{3}file_systems\0\u{3}block_devices\0\u{1}power\0\u{1}temperatures\0\u{1}self\0\u{3}cpu_time\0")
 
   fileprivate class _StorageClass {
     var _identity: WireSystemIdentity? = nil
@@ -8254,6 +8501,7 @@ nonisolated extension WireSystemSample: SwiftProtobuf.Message, SwiftProtobuf._Me
     var _power: WirePower? = nil
     var _temperatures: [WireTemperature] = []
     var _self_p: WireSelfCost? = nil
+    var _cpuTime: WireCPUTimes? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -8278,6 +8526,7 @@ nonisolated extension WireSystemSample: SwiftProtobuf.Message, SwiftProtobuf._Me
       _power = source._power
       _temperatures = source._temperatures
       _self_p = source._self_p
+      _cpuTime = source._cpuTime
     }
   }
 
@@ -8310,6 +8559,7 @@ nonisolated extension WireSystemSample: SwiftProtobuf.Message, SwiftProtobuf._Me
         case 12: try { try decoder.decodeSingularMessageField(value: &_storage._power) }()
         case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._temperatures) }()
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._self_p) }()
+        case 15: try { try decoder.decodeSingularMessageField(value: &_storage._cpuTime) }()
         default: break
         }
       }
@@ -8364,6 +8614,9 @@ nonisolated extension WireSystemSample: SwiftProtobuf.Message, SwiftProtobuf._Me
       try { if let v = _storage._self_p {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
       } }()
+      try { if let v = _storage._cpuTime {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -8387,6 +8640,7 @@ nonisolated extension WireSystemSample: SwiftProtobuf.Message, SwiftProtobuf._Me
         if _storage._power != rhs_storage._power {return false}
         if _storage._temperatures != rhs_storage._temperatures {return false}
         if _storage._self_p != rhs_storage._self_p {return false}
+        if _storage._cpuTime != rhs_storage._cpuTime {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -8535,6 +8789,66 @@ nonisolated extension WireCPUShares: SwiftProtobuf.Message, SwiftProtobuf._Messa
   }
 }
 
+nonisolated extension WireCPUTimes: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".CPUTimes"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}user\0\u{1}nice\0\u{1}system\0\u{1}idle\0\u{3}io_wait\0\u{1}interrupt\0\u{1}steal\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.user) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.nice) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.system) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.idle) }()
+      case 5: try { try decoder.decodeSingularUInt64Field(value: &self.ioWait) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self.interrupt) }()
+      case 7: try { try decoder.decodeSingularUInt64Field(value: &self.steal) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.user != 0 {
+      try visitor.visitSingularUInt64Field(value: self.user, fieldNumber: 1)
+    }
+    if self.nice != 0 {
+      try visitor.visitSingularUInt64Field(value: self.nice, fieldNumber: 2)
+    }
+    if self.system != 0 {
+      try visitor.visitSingularUInt64Field(value: self.system, fieldNumber: 3)
+    }
+    if self.idle != 0 {
+      try visitor.visitSingularUInt64Field(value: self.idle, fieldNumber: 4)
+    }
+    if self.ioWait != 0 {
+      try visitor.visitSingularUInt64Field(value: self.ioWait, fieldNumber: 5)
+    }
+    if self.interrupt != 0 {
+      try visitor.visitSingularUInt64Field(value: self.interrupt, fieldNumber: 6)
+    }
+    if self.steal != 0 {
+      try visitor.visitSingularUInt64Field(value: self.steal, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireCPUTimes, rhs: WireCPUTimes) -> Bool {
+    if lhs.user != rhs.user {return false}
+    if lhs.nice != rhs.nice {return false}
+    if lhs.system != rhs.system {return false}
+    if lhs.idle != rhs.idle {return false}
+    if lhs.ioWait != rhs.ioWait {return false}
+    if lhs.interrupt != rhs.interrupt {return false}
+    if lhs.steal != rhs.steal {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension WireLoadAverage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".LoadAverage"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}one_minute\0\u{3}five_minutes\0\u{3}fifteen_minutes\0")
@@ -8577,7 +8891,7 @@ nonisolated extension WireLoadAverage: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension WireActivity: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Activity"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}context_switches\0\u{1}interrupts\0\u{3}processes_created\0\u{1}running\0\u{1}blocked\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}context_switches\0\u{1}interrupts\0\u{3}processes_created\0\u{1}running\0\u{1}blocked\0\u{3}processes_created_since_boot\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8590,6 +8904,7 @@ nonisolated extension WireActivity: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self._processesCreated) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self._running) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self._blocked) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self._processesCreatedSinceBoot) }()
       default: break
       }
     }
@@ -8615,6 +8930,9 @@ nonisolated extension WireActivity: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._blocked {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 5)
     } }()
+    try { if let v = self._processesCreatedSinceBoot {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 6)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -8624,6 +8942,7 @@ nonisolated extension WireActivity: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._processesCreated != rhs._processesCreated {return false}
     if lhs._running != rhs._running {return false}
     if lhs._blocked != rhs._blocked {return false}
+    if lhs._processesCreatedSinceBoot != rhs._processesCreatedSinceBoot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8799,7 +9118,7 @@ nonisolated extension WirePressure: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension WireMemory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Memory"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}total\0\u{1}available\0\u{1}free\0\u{1}buffers\0\u{1}cached\0\u{1}dirty\0\u{1}slab\0\u{3}swap_total\0\u{3}swap_free\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}total\0\u{1}available\0\u{1}free\0\u{1}buffers\0\u{1}cached\0\u{1}dirty\0\u{1}slab\0\u{3}swap_total\0\u{3}swap_free\0\u{1}used\0\u{3}slab_reclaimable\0\u{3}slab_unreclaimable\0\u{3}swap_used\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8816,6 +9135,10 @@ nonisolated extension WireMemory: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self._slab) }()
       case 8: try { try decoder.decodeSingularUInt64Field(value: &self._swapTotal) }()
       case 9: try { try decoder.decodeSingularUInt64Field(value: &self._swapFree) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self._used) }()
+      case 11: try { try decoder.decodeSingularUInt64Field(value: &self._slabReclaimable) }()
+      case 12: try { try decoder.decodeSingularUInt64Field(value: &self._slabUnreclaimable) }()
+      case 13: try { try decoder.decodeSingularUInt64Field(value: &self._swapUsed) }()
       default: break
       }
     }
@@ -8853,6 +9176,18 @@ nonisolated extension WireMemory: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     try { if let v = self._swapFree {
       try visitor.visitSingularUInt64Field(value: v, fieldNumber: 9)
     } }()
+    try { if let v = self._used {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 10)
+    } }()
+    try { if let v = self._slabReclaimable {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 11)
+    } }()
+    try { if let v = self._slabUnreclaimable {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 12)
+    } }()
+    try { if let v = self._swapUsed {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 13)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -8866,6 +9201,10 @@ nonisolated extension WireMemory: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs._slab != rhs._slab {return false}
     if lhs._swapTotal != rhs._swapTotal {return false}
     if lhs._swapFree != rhs._swapFree {return false}
+    if lhs._used != rhs._used {return false}
+    if lhs._slabReclaimable != rhs._slabReclaimable {return false}
+    if lhs._slabUnreclaimable != rhs._slabUnreclaimable {return false}
+    if lhs._swapUsed != rhs._swapUsed {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8873,7 +9212,7 @@ nonisolated extension WireMemory: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
 nonisolated extension WireFileSystem: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FileSystem"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}mount_point\0\u{1}type\0\u{1}device\0\u{1}size\0\u{1}used\0\u{1}available\0\u{1}inodes\0\u{3}inodes_free\0\u{3}read_only\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}mount_point\0\u{1}type\0\u{1}device\0\u{1}size\0\u{1}used\0\u{1}available\0\u{1}inodes\0\u{3}inodes_free\0\u{3}read_only\0\u{1}reserved\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8890,12 +9229,17 @@ nonisolated extension WireFileSystem: SwiftProtobuf.Message, SwiftProtobuf._Mess
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.inodes) }()
       case 8: try { try decoder.decodeSingularUInt64Field(value: &self.inodesFree) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.readOnly) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self._reserved) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.mountPoint.isEmpty {
       try visitor.visitSingularStringField(value: self.mountPoint, fieldNumber: 1)
     }
@@ -8923,6 +9267,9 @@ nonisolated extension WireFileSystem: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if self.readOnly != false {
       try visitor.visitSingularBoolField(value: self.readOnly, fieldNumber: 9)
     }
+    try { if let v = self._reserved {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 10)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -8936,6 +9283,7 @@ nonisolated extension WireFileSystem: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs.inodes != rhs.inodes {return false}
     if lhs.inodesFree != rhs.inodesFree {return false}
     if lhs.readOnly != rhs.readOnly {return false}
+    if lhs._reserved != rhs._reserved {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8943,7 +9291,126 @@ nonisolated extension WireFileSystem: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension WireBlockDevice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".BlockDevice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}reads\0\u{1}writes\0\u{3}read_bytes\0\u{3}written_bytes\0\u{3}busy_microseconds\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}reads\0\u{1}writes\0\u{3}read_bytes\0\u{3}written_bytes\0\u{3}busy_microseconds\0\u{1}total\0\u{1}size\0")
+
+  fileprivate class _StorageClass {
+    var _name: String = String()
+    var _reads: UInt64 = 0
+    var _writes: UInt64 = 0
+    var _readBytes: UInt64 = 0
+    var _writtenBytes: UInt64 = 0
+    var _busyMicroseconds: UInt64 = 0
+    var _total: WireBlockDeviceTotals? = nil
+    var _size: UInt64? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _name = source._name
+      _reads = source._reads
+      _writes = source._writes
+      _readBytes = source._readBytes
+      _writtenBytes = source._writtenBytes
+      _busyMicroseconds = source._busyMicroseconds
+      _total = source._total
+      _size = source._size
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._name) }()
+        case 2: try { try decoder.decodeSingularUInt64Field(value: &_storage._reads) }()
+        case 3: try { try decoder.decodeSingularUInt64Field(value: &_storage._writes) }()
+        case 4: try { try decoder.decodeSingularUInt64Field(value: &_storage._readBytes) }()
+        case 5: try { try decoder.decodeSingularUInt64Field(value: &_storage._writtenBytes) }()
+        case 6: try { try decoder.decodeSingularUInt64Field(value: &_storage._busyMicroseconds) }()
+        case 7: try { try decoder.decodeSingularMessageField(value: &_storage._total) }()
+        case 8: try { try decoder.decodeSingularUInt64Field(value: &_storage._size) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._name.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._name, fieldNumber: 1)
+      }
+      if _storage._reads != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._reads, fieldNumber: 2)
+      }
+      if _storage._writes != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._writes, fieldNumber: 3)
+      }
+      if _storage._readBytes != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._readBytes, fieldNumber: 4)
+      }
+      if _storage._writtenBytes != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._writtenBytes, fieldNumber: 5)
+      }
+      if _storage._busyMicroseconds != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._busyMicroseconds, fieldNumber: 6)
+      }
+      try { if let v = _storage._total {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      } }()
+      try { if let v = _storage._size {
+        try visitor.visitSingularUInt64Field(value: v, fieldNumber: 8)
+      } }()
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: WireBlockDevice, rhs: WireBlockDevice) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._name != rhs_storage._name {return false}
+        if _storage._reads != rhs_storage._reads {return false}
+        if _storage._writes != rhs_storage._writes {return false}
+        if _storage._readBytes != rhs_storage._readBytes {return false}
+        if _storage._writtenBytes != rhs_storage._writtenBytes {return false}
+        if _storage._busyMicroseconds != rhs_storage._busyMicroseconds {return false}
+        if _storage._total != rhs_storage._total {return false}
+        if _storage._size != rhs_storage._size {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension WireBlockDeviceTotals: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".BlockDeviceTotals"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reads\0\u{1}writes\0\u{3}read_bytes\0\u{3}written_bytes\0\u{3}busy_milliseconds\0\u{3}merged_reads\0\u{3}merged_writes\0\u{3}read_milliseconds\0\u{3}write_milliseconds\0\u{3}counted_microseconds\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8951,46 +9418,70 @@ nonisolated extension WireBlockDevice: SwiftProtobuf.Message, SwiftProtobuf._Mes
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
-      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.reads) }()
-      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.writes) }()
-      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.readBytes) }()
-      case 5: try { try decoder.decodeSingularUInt64Field(value: &self.writtenBytes) }()
-      case 6: try { try decoder.decodeSingularUInt64Field(value: &self.busyMicroseconds) }()
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.reads) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.writes) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.readBytes) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.writtenBytes) }()
+      case 5: try { try decoder.decodeSingularUInt64Field(value: &self.busyMilliseconds) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self.mergedReads) }()
+      case 7: try { try decoder.decodeSingularUInt64Field(value: &self.mergedWrites) }()
+      case 8: try { try decoder.decodeSingularUInt64Field(value: &self.readMilliseconds) }()
+      case 9: try { try decoder.decodeSingularUInt64Field(value: &self.writeMilliseconds) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self._countedMicroseconds) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.name.isEmpty {
-      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
-    }
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.reads != 0 {
-      try visitor.visitSingularUInt64Field(value: self.reads, fieldNumber: 2)
+      try visitor.visitSingularUInt64Field(value: self.reads, fieldNumber: 1)
     }
     if self.writes != 0 {
-      try visitor.visitSingularUInt64Field(value: self.writes, fieldNumber: 3)
+      try visitor.visitSingularUInt64Field(value: self.writes, fieldNumber: 2)
     }
     if self.readBytes != 0 {
-      try visitor.visitSingularUInt64Field(value: self.readBytes, fieldNumber: 4)
+      try visitor.visitSingularUInt64Field(value: self.readBytes, fieldNumber: 3)
     }
     if self.writtenBytes != 0 {
-      try visitor.visitSingularUInt64Field(value: self.writtenBytes, fieldNumber: 5)
+      try visitor.visitSingularUInt64Field(value: self.writtenBytes, fieldNumber: 4)
     }
-    if self.busyMicroseconds != 0 {
-      try visitor.visitSingularUInt64Field(value: self.busyMicroseconds, fieldNumber: 6)
+    if self.busyMilliseconds != 0 {
+      try visitor.visitSingularUInt64Field(value: self.busyMilliseconds, fieldNumber: 5)
     }
+    if self.mergedReads != 0 {
+      try visitor.visitSingularUInt64Field(value: self.mergedReads, fieldNumber: 6)
+    }
+    if self.mergedWrites != 0 {
+      try visitor.visitSingularUInt64Field(value: self.mergedWrites, fieldNumber: 7)
+    }
+    if self.readMilliseconds != 0 {
+      try visitor.visitSingularUInt64Field(value: self.readMilliseconds, fieldNumber: 8)
+    }
+    if self.writeMilliseconds != 0 {
+      try visitor.visitSingularUInt64Field(value: self.writeMilliseconds, fieldNumber: 9)
+    }
+    try { if let v = self._countedMicroseconds {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 10)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  package static func ==(lhs: WireBlockDevice, rhs: WireBlockDevice) -> Bool {
-    if lhs.name != rhs.name {return false}
+  package static func ==(lhs: WireBlockDeviceTotals, rhs: WireBlockDeviceTotals) -> Bool {
     if lhs.reads != rhs.reads {return false}
     if lhs.writes != rhs.writes {return false}
     if lhs.readBytes != rhs.readBytes {return false}
     if lhs.writtenBytes != rhs.writtenBytes {return false}
-    if lhs.busyMicroseconds != rhs.busyMicroseconds {return false}
+    if lhs.busyMilliseconds != rhs.busyMilliseconds {return false}
+    if lhs.mergedReads != rhs.mergedReads {return false}
+    if lhs.mergedWrites != rhs.mergedWrites {return false}
+    if lhs.readMilliseconds != rhs.readMilliseconds {return false}
+    if lhs.writeMilliseconds != rhs.writeMilliseconds {return false}
+    if lhs._countedMicroseconds != rhs._countedMicroseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9167,13 +9658,14 @@ nonisolated extension WireInterfaceCounters: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension WireInterfaceData: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".InterfaceData"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}class\0\u{1}delta\0\u{1}total\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}class\0\u{1}delta\0\u{1}total\0\u{3}counted_microseconds\0")
 
   fileprivate class _StorageClass {
     var _name: String = String()
     var _class: WireNetworkClass = .unknown
     var _delta: WireInterfaceCounters? = nil
     var _total: WireInterfaceCounters? = nil
+    var _countedMicroseconds: UInt64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -9188,6 +9680,7 @@ nonisolated extension WireInterfaceData: SwiftProtobuf.Message, SwiftProtobuf._M
       _class = source._class
       _delta = source._delta
       _total = source._total
+      _countedMicroseconds = source._countedMicroseconds
     }
   }
 
@@ -9210,6 +9703,7 @@ nonisolated extension WireInterfaceData: SwiftProtobuf.Message, SwiftProtobuf._M
         case 2: try { try decoder.decodeSingularEnumField(value: &_storage._class) }()
         case 3: try { try decoder.decodeSingularMessageField(value: &_storage._delta) }()
         case 4: try { try decoder.decodeSingularMessageField(value: &_storage._total) }()
+        case 5: try { try decoder.decodeSingularUInt64Field(value: &_storage._countedMicroseconds) }()
         default: break
         }
       }
@@ -9234,6 +9728,9 @@ nonisolated extension WireInterfaceData: SwiftProtobuf.Message, SwiftProtobuf._M
       try { if let v = _storage._total {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
       } }()
+      try { if let v = _storage._countedMicroseconds {
+        try visitor.visitSingularUInt64Field(value: v, fieldNumber: 5)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -9247,6 +9744,7 @@ nonisolated extension WireInterfaceData: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._class != rhs_storage._class {return false}
         if _storage._delta != rhs_storage._delta {return false}
         if _storage._total != rhs_storage._total {return false}
+        if _storage._countedMicroseconds != rhs_storage._countedMicroseconds {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -9471,7 +9969,7 @@ nonisolated extension WireInterfaceAddress: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension WireNetworkAdapter: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".NetworkAdapter"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}index\0\u{1}type\0\u{1}driver\0\u{1}mac\0\u{1}mtu\0\u{3}operational_state\0\u{3}carrier_changes\0\u{3}speed_megabits\0\u{1}duplex\0\u{1}addresses\0\u{1}class\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}index\0\u{1}type\0\u{1}driver\0\u{1}mac\0\u{1}mtu\0\u{3}operational_state\0\u{3}carrier_changes\0\u{3}speed_megabits\0\u{1}duplex\0\u{1}addresses\0\u{1}class\0\u{1}up\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9491,6 +9989,7 @@ nonisolated extension WireNetworkAdapter: SwiftProtobuf.Message, SwiftProtobuf._
       case 10: try { try decoder.decodeSingularStringField(value: &self.duplex) }()
       case 11: try { try decoder.decodeRepeatedMessageField(value: &self.addresses) }()
       case 12: try { try decoder.decodeSingularEnumField(value: &self.`class`) }()
+      case 13: try { try decoder.decodeSingularBoolField(value: &self._up) }()
       default: break
       }
     }
@@ -9537,6 +10036,9 @@ nonisolated extension WireNetworkAdapter: SwiftProtobuf.Message, SwiftProtobuf._
     if self.`class` != .unknown {
       try visitor.visitSingularEnumField(value: self.`class`, fieldNumber: 12)
     }
+    try { if let v = self._up {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 13)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9553,6 +10055,7 @@ nonisolated extension WireNetworkAdapter: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.duplex != rhs.duplex {return false}
     if lhs.addresses != rhs.addresses {return false}
     if lhs.`class` != rhs.`class` {return false}
+    if lhs._up != rhs._up {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

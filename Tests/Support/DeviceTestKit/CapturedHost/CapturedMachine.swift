@@ -61,8 +61,9 @@ package enum CapturedMachine: String, CaseIterable, Sendable {
                 kernelName: words[1], hostName: words[2], kernelRelease: words[3], architecture: words[4])
         case "@process":
             machine.process = ProcessFigures(
-                cpuTimeMicroseconds: number(1), openFiles: UInt32(number(2)), pageSize: number(3),
-                ticksPerSecond: number(4))
+                cpuTimeMicroseconds: number(1), userMicroseconds: words.count > 5 ? number(5) : nil,
+                systemMicroseconds: words.count > 6 ? number(6) : nil, openFiles: UInt32(number(2)),
+                pageSize: number(3), ticksPerSecond: number(4))
         case "@time":
             machine.time = SampleTime(wallMicroseconds: Int64(number(1)), sinceBootMicroseconds: number(2))
         case "@statvfs":
