@@ -389,7 +389,7 @@ let package = Package(
         tests("OTLP", ["Gzip", swiftProtobuf], exclude: ["Captured"]),
         tests("Gzip", ["TestKit"]),
         tests("SQLite", ["TestKit"]),
-        tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", logging]),
+        tests("SampleModules", ["TestKit", "DeviceTestKit", "WireModel", "MetricCatalog", swiftProtobuf, logging]),
         tests(
             "RecordQueue",
             [

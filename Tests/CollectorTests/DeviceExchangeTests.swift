@@ -67,7 +67,7 @@ struct DeviceExchangeTests {
             case .device, .enrollmentToken:
                 reached += 1
                 #expect(answer.status == 401 && answer.device == nil, "\(route.method) \(path)")
-            case .anyone, .person:
+            case .anyone, .person, .otlpToken:
                 #expect(answer.status == 404, "\(route.method) \(path)")
                 #expect(try problem(answer).detail?.contains("routes of devices only") == true, "\(path)")
             }

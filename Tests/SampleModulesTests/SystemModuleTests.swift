@@ -1,6 +1,7 @@
 import DeviceTestKit
 import Logging
 import SampleModules
+import SwiftProtobuf
 import Testing
 import WireModel
 

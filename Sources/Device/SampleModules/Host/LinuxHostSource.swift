@@ -128,7 +128,7 @@ package final class LinuxHostSource: HostSource {
         var time = timespec()
         let timed = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0
         var usage = rusage()
-        let used = getrusage(RUSAGE_SELF, &usage) == 0
+        let used = getrusage(RUSAGE_SELF.rawValue, &usage) == 0
         return ProcessFigures(
             cpuTimeMicroseconds: timed ? Self.microseconds(time) : nil,
             userMicroseconds: used ? Self.microseconds(usage.ru_utime) : nil,
