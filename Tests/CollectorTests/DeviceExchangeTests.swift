@@ -4,8 +4,10 @@ import Gzip
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
+import OTLP
 import Registry
 import StoreTestKit
+import SwiftProtobuf
 import TestKit
 import Testing
 import WireModel
@@ -69,7 +71,11 @@ struct DeviceExchangeTests {
                 #expect(answer.status == 401 && answer.device == nil, "\(route.method) \(path)")
             case .anyone, .person, .otlpToken:
                 #expect(answer.status == 404, "\(route.method) \(path)")
-                #expect(try problem(answer).detail?.contains("routes of devices only") == true, "\(path)")
+                let detail =
+                    route.access == .otlpToken
+                    ? try OTLPStatus(serializedBytes: Data(answer.body.readableBytesView)).message
+                    : try problem(answer).detail
+                #expect(detail?.contains("routes of devices only") == true, "\(path)")
             }
         }
         #expect(reached > 8)

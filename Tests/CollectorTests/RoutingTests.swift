@@ -1,6 +1,9 @@
+import Foundation
 import HTTPTypes
 import HummingbirdTesting
 import NIOCore
+import OTLP
+import SwiftProtobuf
 import Testing
 import WireModel
 
@@ -41,7 +44,10 @@ struct RoutingTests {
                 #expect(answer.status == .methodNotAllowed, "\(method) \(route.path)")
                 #expect(answer.headers[.allow] == methods.joined(separator: ", "), "\(route.path)")
                 guard method != .head else { continue }
-                let detail = try answer.problem.detail
+                let detail =
+                    route.access == .otlpToken
+                    ? try OTLPStatus(serializedBytes: Data(answer.content.readableBytesView)).message
+                    : try answer.problem.detail
                 #expect(detail == "\(method.rawValue) is not allowed here; use \(methods.joined(separator: ", ")).")
             }
         }
