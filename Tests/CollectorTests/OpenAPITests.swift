@@ -170,7 +170,7 @@ struct OpenAPITests {
 
     @Test func `The states and kinds it names are those that are shown`() throws {
         let states = try Self.properties("Device")["state"]?["enum"] as? [String] ?? []
-        #expect(states.count == 7 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
+        #expect(states.count == 8 && states.allSatisfy { ReportingState(rawValue: $0) != nil })
         let notices = try Self.properties("Notice")["code"]?["enum"] as? [String] ?? []
         #expect(notices == NoticeRow.Code.allCases.map(\.rawValue))
         let commandStates = try Self.properties("Command")["state"]?["enum"] as? [String] ?? []

@@ -295,7 +295,7 @@ import Testing
         #expect(good.contains("The balance closes.") && good.contains("note good"))
         #expect(good.contains("10 produced = 6 stored + 1 rejected + 2 dropped + 0 lost at the collector + 1 waiting"))
         #expect(good.contains("It waited longer than the device keeps records."))
-        #expect(good.contains("The organization refuses this kind."))
+        #expect(good.contains("The organization refuses this kind, or devices may not send it."))
         let bad = try await html(false)
         #expect(bad.contains("The balance does not close") && bad.contains("1 + 1") && !bad.contains("note good"))
         #expect(try await page(try harness(), "/balance").contains("No record has arrived yet"))

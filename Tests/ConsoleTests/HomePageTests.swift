@@ -248,7 +248,7 @@ import Testing
 
     @Test func `Test devices that are in no count are named`() async throws {
         let nobody: JSONValue = ["total": 0, "facets": ["state": ["values": []], "agentVersion": ["values": []]]]
-        let all = "GET /api/v1/devices?state=enrolled%2Creporting%2Clate%2Csilent%2Coff&test=true&limit=1"
+        let all = "GET /api/v1/devices?state=enrolled%2Creporting%2Clate%2Csilent%2Coff%2Cotlp&test=true&limit=1"
         let html = try await home(
             try harness([
                 "GET /api/v1/devices/facets": .init(body: nobody),

@@ -16,7 +16,9 @@ import WireModel
 
     /// The present tables, with devices that have a color: as a later version will have them.
     private static let colored = RegistrySchema(
-        tables: RegistrySchema.current.tables.replacing("wipe_key BLOB)", with: "wipe_key BLOB, color TEXT)"),
+        tables: RegistrySchema.current.tables.replacing(
+            "kind INTEGER NOT NULL DEFAULT \(DeviceRow.Kind.enrolled.rawValue));",
+            with: "kind INTEGER NOT NULL DEFAULT \(DeviceRow.Kind.enrolled.rawValue), color TEXT);"),
         steps: RegistrySchema.current.steps + [
             RegistrySchema.Step("devices have a color", sql: "ALTER TABLE device ADD COLUMN color TEXT")
         ])

@@ -111,7 +111,7 @@ extension MetadataService {
         let remaining = try connection.first(
             """
             SELECT count(*) FROM incident JOIN device ON device.id = device
-            WHERE organization = ? AND kind = ? AND signs <> '' AND test = 0
+            WHERE organization = ? AND incident.kind = ? AND signs <> '' AND test = 0
             """, organization, kind.rawValue
         ) { $0.int(0) }
         guard (remaining ?? 0) <= Self.ownNotices else { return }
