@@ -69,7 +69,8 @@ package struct Assets: Sendable {
         "device-system", "device-timeline", "device-token", "devices", "explore", "home", "job", "jobs",
         "log-context", "log-lines", "log-quotas", "log-request-job", "log-requests", "logs", "notices",
         "organization", "organizations", "problem", "problem-signed-out", "profile", "profile-conflict",
-        "profile-edit", "profile-review", "profiles", "question", "runbook", "sign-in", "storage", "token-made", "token-otlp",
+        "profile-edit", "profile-review", "profiles", "question", "runbook", "sign-in", "storage", "token-made",
+        "token-otlp",
         "tokens",
     ]
 
