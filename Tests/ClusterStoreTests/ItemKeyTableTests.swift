@@ -21,12 +21,6 @@ import WireModel
         return count
     }
 
-    private func execute(_ sql: String, _ bed: ClusterTestBed) async throws {
-        let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
-        try await database.transaction { session throws(PostgresError) in try session.executeScript(sql) }
-        await database.shutDown()
-    }
-
     @Test func `Several collectors store a key once`() async throws {
         let bed = try await ClusterTestBed()
         let stores = [try await bed.open(), try await bed.open()]
@@ -94,30 +88,6 @@ import WireModel
         #expect(try await count(bed) == 21)
         try await store.drop(try #require(try await store.partitions().kept.first).partition)
         #expect(try await count(bed) == 1)
-        await store.shutDown()
-        await bed.remove()
-    }
-
-    @Test func `A cluster of an earlier version gets the table and the column`() async throws {
-        let bed = try await ClusterTestBed()
-        for stream in StreamName.allCases {
-            try await bed.clickHouse.client.execute(
-                "ALTER TABLE \(bed.postgreSQL.name).slice_\(stream) DROP COLUMN item_keys",
-                settings: ["replication_alter_partitions_sync": "2"], on: bed.clickHouse.client.replicas[0])
-        }
-        try await execute("DROP TABLE item_key; UPDATE record_store_version SET number = 1", bed)
-        let database = try PostgresDatabase(bed.configuration.postgreSQL, logger: ClusterTestBed.logger)
-        #expect(try await ClusterSetup.isUpToDate(database) == false)
-        let steps = try await ClusterSetup(bed.configuration, logger: ClusterTestBed.logger).run()
-        #expect(steps.contains { $0.contains("keys of items") }, "\(steps)")
-        #expect(steps.contains { $0.contains("add column item_keys to slice_event") }, "\(steps)")
-        #expect(try await ClusterSetup(bed.configuration, logger: ClusterTestBed.logger).run() == [])
-        #expect(try await ClusterSetup.isUpToDate(database))
-        await database.shutDown()
-        let store = try await bed.open()
-        let sender = ItemSender()
-        #expect(await store.append(sender.items(sender.run("a", ["1"])), to: .event).stored == 1)
-        #expect(await store.append(sender.items(sender.run("a", ["1"])), to: .event).known == 1)
         await store.shutDown()
         await bed.remove()
     }

@@ -8,9 +8,9 @@ import WireModel
 
 /// `/metrics/devices` for Prometheus: the newest values of devices, in its text format or as OpenMetrics.
 ///
-/// Values have no timestamps. With timestamps of its own, Prometheus would end a series that is not shown any more only
-/// five minutes later, would not show a value that is older than five minutes at all, and would refuse a device's late
-/// values as out of order. Without them a series ends with the first answer in which it is not.
+/// Values have no timestamps, so a series ends with the first answer in which it is not. With timestamps Prometheus
+/// would end it five minutes later. It would not show a value that is older than five minutes. It would refuse a
+/// device's late values as out of order.
 struct DeviceMetricRoutes: RouteGroup {
     let shared: RouteContext
     let values: DeviceMetricReader
