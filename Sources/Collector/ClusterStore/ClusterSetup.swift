@@ -3,7 +3,6 @@ import FoundationEssentials
 import Logging
 import PostgreSQL
 import RecordStore
-import WireModel
 
 /// Makes the tables of a cluster's store in both systems, and brings them up to date.
 package struct ClusterSetup: Sendable {
@@ -65,46 +64,10 @@ package struct ClusterSetup: Sendable {
                     steps.append("ClickHouse \(replica): create table \(table.name)")
                     if !isDryRun { try await client.execute(table.statement, on: replica) }
                 }
-                for stream in StreamName.allCases where present.contains(SliceSchema.table(of: stream)) {
-                    let table = SliceSchema.table(of: stream)
-                    if try await hasKeys(table, client, replica) { continue }
-                    steps.append("ClickHouse \(replica): add column \(SliceSchema.keys) to \(table)")
-                    if !isDryRun { try await addKeys(to: table, client, replica) }
-                }
             }
             if !steps.isEmpty, !isDryRun { try await waitForQuorum(client) }
         } catch { throw StoreError(error) }
         return steps
-    }
-
-    private func hasKeys(
-        _ table: String, _ client: ClickHouseClient, _ replica: ClickHouseReplica
-    ) async throws(ClickHouseError) -> Bool {
-        let database = ClickHouseSQL.quoted(configuration.clickHouse.database)
-        return try await !client.names(
-            """
-            SELECT name FROM system.columns WHERE database = \(database) AND table = '\(table)'
-            AND name = '\(SliceSchema.keys)'
-            """, on: replica
-        ).isEmpty
-    }
-
-    /// The replicas of a table tell each other of a new column. So another one may add it at the same time.
-    private func addKeys(
-        to table: String, _ client: ClickHouseClient, _ replica: ClickHouseReplica
-    ) async throws(ClickHouseError) {
-        let end = ContinuousClock.now + .seconds(60)
-        while true {
-            do throws(ClickHouseError) {
-                let place = "\(ClickHouseSQL.identifier(configuration.clickHouse.database)).\(table)"
-                return try await client.execute(
-                    "ALTER TABLE \(place) ADD COLUMN \(SliceSchema.keys) String", on: replica)
-            } catch {
-                if try await hasKeys(table, client, replica) { return }
-                guard ContinuousClock.now < end else { throw error }
-            }
-            do { try await Task.sleep(for: .milliseconds(100)) } catch { return }
-        }
     }
 
     /// A replica takes part some moments after its table was made.

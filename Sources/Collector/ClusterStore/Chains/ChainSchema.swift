@@ -18,15 +18,7 @@ enum ChainSchema {
     static let versionTable = "record_store_version"
 
     static let current = PostgresSchema(
-        tables: tables + itemKeys, steps: [PostgresStep("keys of items", sql: itemKeys)], versionTable: versionTable,
-        lockKey: StoreLock.schema)
-
-    private static let itemKeys = """
-        CREATE TABLE item_key (
-            stream SMALLINT NOT NULL, device BYTEA NOT NULL, origin BYTEA NOT NULL, first BIGINT NOT NULL,
-            last BIGINT NOT NULL, day INTEGER NOT NULL, PRIMARY KEY (stream, device, origin, first));
-        CREATE INDEX item_key_day ON item_key (stream, day);
-        """
+        tables: tables, steps: [], versionTable: versionTable, lockKey: StoreLock.schema)
 
     /// Times are microseconds since 1970. `moving_in` is the collector's id of the directory that moves in, until its
     /// move has ended. An entry of the outbox is not processed before it is `due`.
@@ -64,7 +56,10 @@ enum ChainSchema {
             newest_receipt BIGINT NOT NULL, PRIMARY KEY (stream, day, position));
         CREATE TABLE imported (
             stream SMALLINT NOT NULL, day INTEGER NOT NULL, slice BIGINT NOT NULL, PRIMARY KEY (stream, day));
-
+        CREATE TABLE item_key (
+            stream SMALLINT NOT NULL, device BYTEA NOT NULL, origin BYTEA NOT NULL, first BIGINT NOT NULL,
+            last BIGINT NOT NULL, day INTEGER NOT NULL, PRIMARY KEY (stream, device, origin, first));
+        CREATE INDEX item_key_day ON item_key (stream, day);
         """
 }
 
