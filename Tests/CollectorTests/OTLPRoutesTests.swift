@@ -215,10 +215,6 @@ import WireModel
 
     @Test func `Quotas of bytes hold for senders of OTLP: 429 until the next day`() async throws {
         let (harness, token) = try await Self.harness()
-        var quotas = RecordQuotas()
-        quotas.deviceBytes = 3000
-        quotas.organizationBytes = 6000
-        harness.metadata.setRecordQuotas(quotas)
         var request = try OTLPLogsRequest.decode(Array(Self.body(10)), as: .json)
         let tally = request.removeForbidden()
         let bytes = try #require(
@@ -227,6 +223,10 @@ import WireModel
         let stored = (3000 + bytes - 1) / bytes
         let expected = Array(repeating: HTTPResponse.Status.ok, count: stored) + [.tooManyRequests, .tooManyRequests]
         #expect(stored > 1)
+        var quotas = RecordQuotas()
+        quotas.deviceBytes = 3000
+        quotas.organizationBytes = 2 * stored * bytes
+        harness.metadata.setRecordQuotas(quotas)
         try await harness.route { client in
             for host in ["a", "b"] {
                 var statuses: [HTTPResponse.Status] = []
