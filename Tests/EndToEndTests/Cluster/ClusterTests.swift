@@ -157,7 +157,8 @@ import Testing
                 throw error
             }
             let first = try await shown(0)
-            #expect(try await shown(1) == first)
+            let isSame = try await shown(1) == first
+            #expect(isSame, "\(first.prefix(3))")
             #expect(first.contains { $0.hasPrefix("system_memory_limit_bytes{") }, "\(first.prefix(5))")
         }
     }

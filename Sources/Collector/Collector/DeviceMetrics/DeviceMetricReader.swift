@@ -124,7 +124,8 @@ package actor DeviceMetricReader {
         cache.removeValues(before: oldest)
     }
 
-    /// Names are read from time to time, and when a device is new.
+    /// Names are read from time to time, and at once for devices that had none: a new device sends records before its
+    /// name is known, and another name makes other series.
     private func names(of devices: [DeviceID], at now: Int64) async throws -> [DeviceID: String] {
         let shown = devices.filter { cache.devices[$0] != nil }
         let isOld = namesRead.map { now - $0 >= Tunables.DeviceMetrics.namesMicroseconds || $0 > now } ?? true
@@ -132,7 +133,7 @@ package actor DeviceMetricReader {
             names = [:]
             namesRead = now
         }
-        let new = Set(shown.filter { names[$0] == nil })
+        let new = Set(shown.filter { names[$0, default: ""].isEmpty })
         guard !new.isEmpty else { return names }
         let read = try await metadata.names(of: new)
         for device in new { names[device] = read[device] ?? "" }
