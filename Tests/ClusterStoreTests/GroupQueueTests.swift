@@ -95,6 +95,30 @@ import WireModel
         #expect(second.jobs.map(ObjectIdentifier.init) == [ObjectIdentifier(jobs[2])])
     }
 
+    @Test func `What is written again goes first, after its pause`() throws {
+        var queue = queue()
+        let device = Self.device()
+        let jobs = [try job(device), try job(device), try job()]
+        queue.arrived(jobs[0])
+        let first = try begun(queue.next())
+        let step25 = queue.claimed(first.number)
+        #expect(step25)
+        for job in jobs.dropFirst() { queue.arrived(job) }
+        let step26 = queue.inserted(first.number)
+        #expect(step26 == nil)
+        queue.ended(first, again: first.jobs)
+        let other = try begun(queue.next())
+        #expect(other.jobs.map(ObjectIdentifier.init) == [ObjectIdentifier(jobs[2])])
+        let step27 = queue.inserted(other.number)
+        #expect(step27 == nil)
+        queue.ended(other)
+        let step28 = queue.next()
+        #expect(isWaiting(step28) && !queue.isEmpty)
+        queue.resumed(jobs[0].chains)
+        let again = try begun(queue.next())
+        #expect(again.jobs.map(ObjectIdentifier.init) == [ObjectIdentifier(jobs[0])])
+    }
+
     @Test func `Devices that were answered are waited for briefly`() throws {
         var queue = queue(parts: 8)
         for _ in 0..<6 { queue.arrived(try job()) }

@@ -144,6 +144,11 @@ package enum Tunables {
         /// The longest time that a writer waits for more slices before an insert. More slices make fewer parts in
         /// ClickHouse, and each device waits longer. Range: 0 to 200 ms.
         package static let longestGathering = Duration.milliseconds(20)
+        /// How often items of a sender of OTLP are written if other collectors claim their chain each time. Then the
+        /// sender is asked to try again later. Range: 2 to 20.
+        package static let numberingAttempts = 8
+        /// The longest pause before they are written again. Range: 100 ms to 5 s.
+        package static let longestPause = Duration.seconds(1)
         /// The first and the longest pause before a replica of ClickHouse that failed is asked again. Range: 1 s to 10
         /// min.
         package static let firstReplicaPause = Duration.seconds(5)

@@ -124,15 +124,20 @@ struct GroupQueue {
         return next
     }
 
-    /// The group's requests are settled.
-    mutating func ended(_ group: Group) {
+    /// The group's requests are settled, except for some that are written again after `resumed` names their chains.
+    mutating func ended(_ group: Group, again jobs: [WriterJob] = []) {
         stages[group.number] = nil
-        busy.subtract(group.chains)
+        busy.subtract(group.chains.subtracting(jobs.flatMap(\.chains)))
+        waiting.insert(contentsOf: jobs, at: 0)
+        waitingBytes += jobs.reduce(0) { $0 + $1.byteCount }
+        waitingParts += jobs.reduce(0) { $0 + $1.partCount }
     }
+
+    mutating func resumed(_ chains: Set<ChainKey>) { busy.subtract(chains) }
 }
 
 extension WriterJob {
-    fileprivate var chains: Set<ChainKey> {
+    var chains: Set<ChainKey> {
         switch work {
         case .append(let parts): Set(parts.map { ChainKey(device: device, epoch: $0.epoch) })
         case .close(let epoch, _): [ChainKey(device: device, epoch: epoch)]

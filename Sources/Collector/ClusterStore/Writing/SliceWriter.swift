@@ -12,6 +12,10 @@ import WireModel
 /// `GroupQueue` makes the groups: while one is inserted, the marks of the former one move and the next one is claimed.
 /// A group has one part at most of each chain. No lock is held while ClickHouse writes, so other collectors may claim
 /// the same chains meanwhile; the newest claim wins, and parts under older ones are answered `unavailable`.
+///
+/// A device talks to one collector at a time, so it is seldom overtaken. A sender of OTLP may talk to all of them at
+/// once. So items that are overtaken are written again after a pause, which leaves the other collector time to move the
+/// mark. The pause doubles each time.
 actor SliceWriter {
     nonisolated let stream: StreamName
     nonisolated let pipeline: WriterPipeline
@@ -26,6 +30,8 @@ actor SliceWriter {
     private var turns: [Int: CheckedContinuation<Void, Never>] = [:]
     /// Requests that wait for their outcome.
     private var waiting: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
+    /// How often in a row items of a chain were overtaken.
+    private var overtaken: [ChainKey: Int] = [:]
     /// Who waits until nothing is on its way.
     private var idle: [CheckedContinuation<Void, Never>] = []
     private var isShutDown = false
@@ -99,11 +105,39 @@ actor SliceWriter {
     }
 
     private func run(_ group: GroupQueue.Group) async {
+        let start = ContinuousClock.now
         await write(group)
-        pipeline.release(group.jobs)
-        queue.ended(group)
-        for job in group.jobs { waiting.removeValue(forKey: ObjectIdentifier(job))?.resume() }
+        let settled = group.jobs.filter { $0.outcome != nil }
+        let again = group.jobs.filter { $0.outcome == nil }
+        pipeline.release(settled)
+        queue.ended(group, again: again)
+        for job in settled { waiting.removeValue(forKey: ObjectIdentifier(job))?.resume() }
+        for job in again { pause(job.chains, after: .now - start) }
         beginGroups()
+    }
+
+    /// Writes nothing of some chains for a time that follows from how long their last group took.
+    private func pause(_ chains: Set<ChainKey>, after duration: Duration) {
+        let losses = chains.compactMap { overtaken[$0] }.max() ?? 1
+        let pause = duration * Double.random(in: 1...2) * (1 << (losses - 1))
+        Task {
+            try? await Task.sleep(for: min(pause, Tunables.Cluster.longestPause))
+            queue.resumed(chains)
+            beginGroups()
+        }
+    }
+
+    /// Whether a job whose chain another collector has claimed is written again.
+    private func isTriedAgain(_ job: WriterJob, _ lost: Set<ChainKey>) -> Bool {
+        guard case .number = job.work else { return false }
+        let chains = job.chains
+        let losses = (chains.compactMap { overtaken[$0] }.max() ?? 0) + 1
+        guard !isShutDown, !chains.isDisjoint(with: lost), losses < Tunables.Cluster.numberingAttempts else {
+            for chain in chains { overtaken[chain] = nil }
+            return false
+        }
+        for chain in chains { overtaken[chain] = losses }
+        return true
     }
 
     /// Waits until the group may insert.
@@ -125,6 +159,7 @@ actor SliceWriter {
         var results = jobs.map { GroupResult(of: $0) }
         var items = jobs.enumerated().flatMap { index, job in GroupItem.items(of: job, index: index) }
         var (counts, failure) = (StoreCounts(), StoreError.Code?.none)
+        var lost: Set<ChainKey> = []
         var hasTurn = false
         while !items.isEmpty {
             var chains: Set<ChainKey> = []
@@ -147,6 +182,7 @@ actor SliceWriter {
             if !moves.isEmpty { Failpoint.moved.reach() }
             for (item, outcome) in zip(round, written.outcomes) { results[item.job].set(outcome, at: item.place) }
             counts.add(written.counts)
+            lost.formUnion(written.lost)
             if let error = written.failure { failure = error.code }
             record(written.failure)
             items = rest
@@ -154,7 +190,7 @@ actor SliceWriter {
         observer?.committed(
             StoreCommit(
                 stream: stream, requests: jobs.count, duration: .now - start, failure: failure, counts: counts))
-        for (job, result) in zip(jobs, results) { job.settle(result.outcome) }
+        for (job, result) in zip(jobs, results) where !isTriedAgain(job, lost) { job.settle(result.outcome) }
     }
 
     private func record(_ error: StoreError?) {
@@ -194,6 +230,8 @@ actor SliceWriter {
         /// The outcomes in the order of the items.
         var outcomes: [GroupItem.Outcome] = []
         var counts = StoreCounts()
+        /// Chains that another collector has claimed meanwhile.
+        var lost: Set<ChainKey> = []
         /// Why nothing of the round, or of one of its days, was written.
         var failure: StoreError?
     }
@@ -222,6 +260,7 @@ actor SliceWriter {
                 written.counts.add(decision.counts)
                 written.outcomes.append(decision.outcome)
             } else {
+                if errors[key] == nil { written.lost.insert(key) }
                 let error =
                     errors[key]
                     ?? StoreError(
