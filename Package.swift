@@ -149,10 +149,13 @@ let package = Package(
         target("HelperProcesses", in: .device, []),
         // Sockets at which other programs reach the agent.
         target("ListeningSockets", in: .device, ["TelemetryBasics"]),
-        // What machines write into files, taken into the log store.
+        // What machines write into files and programs send, taken into the log store.
         target(
             "Intake", in: .device,
-            ["TelemetryBasics", "WireModel", "LogStore", "Gzip", "HelperProcesses", "ListeningSockets"]),
+            [
+                "TelemetryBasics", "WireModel", "LogStore", "Gzip", "OTLP", "HelperProcesses", "ListeningSockets",
+                swiftProtobuf, nioCore, nioPosix, nioHTTP1,
+            ]),
         // Metrics of other programs, taken in as custom samples.
         target(
             "MetricIntake", in: .device,
@@ -176,8 +179,9 @@ let package = Package(
             "DataSampler", in: .device,
             [
                 "DeviceTunables", "TelemetryBasics", "WireModel", "SampleModules", "RecordQueue", "LogStore",
-                "ListeningSockets", "Intake", "MetricIntake", "Transmitter", "Privacy", "Encryption",
-                "WipeCertificates", "HTTPConnection", "HTTPTransport", "MQTTClient", "MQTTTransport", crypto,
+                "ListeningSockets", "Intake", "MetricIntake", "OTLP", "Transmitter", "Privacy", "Encryption",
+                "WipeCertificates", "HTTPConnection", "HTTPTransport", "MQTTClient", "MQTTTransport", swiftProtobuf,
+                crypto,
                 lifecycle, logging, metrics,
             ]),
         target("DataSamplerMetrics", in: .device, ["DataSampler", metrics]),
@@ -398,7 +402,12 @@ let package = Package(
             ]),
         tests("HelperProcesses", ["TestKit"]),
         tests("ListeningSockets", ["TestKit"]),
-        tests("Intake", ["TestKit", "WireModel", "LogStore", "Gzip", "HelperProcesses", "ListeningSockets"]),
+        tests(
+            "Intake",
+            [
+                "TestKit", "WireModel", "LogStore", "Gzip", "OTLP", "HelperProcesses", "ListeningSockets",
+                swiftProtobuf, nioHTTP1,
+            ]),
         tests("MetricIntake", ["TestKit", "HTTPTestKit", "HelperProcesses", "ListeningSockets"]),
         tests(
             "LogStore",
@@ -424,7 +433,8 @@ let package = Package(
             [
                 "TestKit", "DeviceTestKit", "StoreTestKit", "DeviceTunables", "Privacy", "Encryption",
                 "WipeCertificates", "TelemetryBasics", "WireModel", "SampleModules", "SQLite", "RecordQueue",
-                "LogStore", "Intake", "MetricIntake", "Transmitter", "MQTTClient", "MQTTTransport", "RecordStore",
+                "LogStore", "Intake", "MetricIntake", "OTLP", "Transmitter", "MQTTClient", "MQTTTransport",
+                "RecordStore",
                 swiftProtobuf, logging, metrics,
             ]),
         tests("DataSamplerMetrics", ["DataSampler", metrics]),

@@ -41,6 +41,25 @@ import WireModel
         #expect(sources["all"]?.start == .all && sources.count == 3)
     }
 
+    @Test func `OTLP is switched on by one word, and off without it`() throws {
+        let sources = try Self.sources(
+            """
+            {intake: {
+              otlp: {otlp: true},
+              shop: {otlp: true, port: 0, socket: '/run/otlp', group: 'shop', bodyBytes: 65536, bytesPerDay: 1000000},
+              syslog: {socket: '/run/syslog'},
+            }}
+            """)
+        var usual = IntakeSettings()
+        usual.otlp = true
+        #expect(sources["otlp"] == usual && usual.port == 4318 && usual.bodyBytes == 4_194_304)
+        var shop = usual
+        (shop.port, shop.socket, shop.group) = (0, "/run/otlp", "shop")
+        (shop.bodyBytes, shop.bytesPerDay) = (65_536, 1_000_000)
+        #expect(sources["shop"] == shop)
+        #expect(sources["syslog"]?.otlp == false)
+    }
+
     @Test func `The journal is switched on by one word, and filtered by more`() throws {
         let sources = try Self.sources(
             """
@@ -85,6 +104,15 @@ import WireModel
         ("{web: {kernel: true, units: ['a.service']}}", "intake.web.units is not for a source of kernel"),
         ("{web: {udp: '0.0.0.0:514'}}", "allowRemote"),
         ("{web: {tcp: 'host:514'}}", "an address and a port"),
+        ("{web: {otlp: true, port: 0}}", "intake.web.port is 0 and there is no socket"),
+        ("{web: {otlp: true, group: 'shop'}}", "intake.web.group is for a socket"),
+        ("{web: {otlp: true, udp: '127.0.0.1:514'}}", "syslog and otlp: make a source of each"),
+        ("{web: {otlp: true, linesPerSecond: 5}}", "intake.web.linesPerSecond is not for a source of otlp"),
+        ("{web: {otlp: true, level: 'warning'}}", "intake.web.level is not for a source of otlp"),
+        ("{web: {journal: true, port: 1}}", "intake.web.port is not for a source of journal, but of otlp"),
+        ("{web: {otlp: true, socket: 'otlp'}}", "must be an absolute path"),
+        ("{web: {otlp: true, bodyBytes: 1}}", "65536"),
+        ("{web: {otlp: true, bytesPerDay: 1}}", "1000000 or more"),
         ("{web: {files: ['a.log']}}", "it must be an absolute path"),
         ("{web: {files: ['/data/logs/x']}}", "data directory"),
         ("{web: {files: ['/a'], start: 'soon'}}", "now, all, or a date"),

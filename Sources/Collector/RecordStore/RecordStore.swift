@@ -365,8 +365,8 @@ package struct StoredRecord: Equatable, Sendable {
     package var bytes: Data
     /// The collector's clock at receipt, microseconds since 1970.
     package var receivedAt: Int64
-    /// The body of the context that holds for the record: the last `otlpContext` before it in its slice. `nil` if the
-    /// record needs none.
+    /// The body of the context that holds for the record: its own, else the last `otlpContext` before it in its slice.
+    /// `nil` if the record needs none.
     package var context: Data?
 
     package init(

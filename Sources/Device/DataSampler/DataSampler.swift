@@ -1,4 +1,5 @@
 import Encryption
+import Intake
 import LogStore
 import Logging
 import RecordQueue
@@ -283,7 +284,12 @@ public final class DataSampler: Service {
         let ledger =
             try ledgerFile.loadOrKeepAsDamaged(damaged: notifier.postSetAside(CommandLedger.fileName))
             ?? CommandLedger()
-        let logs = try LogKeeper(configuration, logger: logger)
+        let logs = try LogKeeper(configuration, logger: logger) { source, records in
+            let module = IntakeSettings.metricModule(of: source)
+            let outcome = await core.record(records, module: module, of: source)
+            if outcome == .stored { transmitter.recorded(module: module) }
+            return outcome
+        }
         let (logRequests, uploader) = try logCarriers(core, transmitter, events, logs)
         let messages = MessageDelivery(
             receive: configuration.receiveMessage, notices: notifier, events: events, sleeper: environment.sleeper,

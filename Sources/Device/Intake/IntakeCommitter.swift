@@ -121,6 +121,7 @@ package final class IntakeCommitter {
             // What is in memory is bounded, and nothing comes any more.
             while step() == .more {}
         }
+        source.end()
         close()
     }
 

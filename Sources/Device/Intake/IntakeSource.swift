@@ -23,6 +23,9 @@ package protocol IntakeSource: AnyObject {
     /// - Returns: whether lines may be in memory that come from nowhere a second time. The caller stores them first.
     func stop() -> Bool
 
+    /// The last call, after ``stop()`` and what was stored then: lets go of everything.
+    func end()
+
     /// How far reading is behind writing, as of the last read.
     var lag: IntakeLag { get }
 }
@@ -30,6 +33,8 @@ package protocol IntakeSource: AnyObject {
 extension IntakeSource {
     /// For sources that are read again from their positions.
     package func stop() -> Bool { false }
+
+    package func end() {}
 }
 
 /// Where reading begins when a source is started for the first time.
@@ -50,10 +55,13 @@ package struct IntakeLag: Equatable, Sendable {
     package var parts = 0
     /// What cannot be read at present, with the remedy. At most 10.
     package var problems: [String] = []
+    /// Data points that were put into the device's queue since the start; `nil` if the source has none.
+    package var dataPoints: UInt64?
 
-    package init(bytes: Int? = nil, parts: Int = 0, problems: [String] = []) {
+    package init(bytes: Int? = nil, parts: Int = 0, problems: [String] = [], dataPoints: UInt64? = nil) {
         self.bytes = bytes
         self.parts = parts
         self.problems = problems
+        self.dataPoints = dataPoints
     }
 }

@@ -9,6 +9,16 @@ package struct ListeningSocket: Sendable {
         case connections
     }
 
+    /// Who may use a socket with a path.
+    package enum Access: Equatable, Sendable {
+        /// Every user of the machine, as for /dev/log. Whoever shall not is kept out by the mode of the directory.
+        case everyone
+        /// The agent's own user.
+        case owner
+        /// The agent's own user and the members of a group.
+        case group(String)
+    }
+
     /// The file of a path, as it was when the socket was opened.
     private struct File: Equatable {
         var device: dev_t
@@ -35,11 +45,14 @@ package struct ListeningSocket: Sendable {
     private let address: SocketAddress
     private let file: File?
 
-    /// Opens it. A path takes the place of a socket that a dead process left; every user of the machine may write
-    /// there, as into /dev/log, and whoever shall not is kept out by the mode of the directory.
-    /// - Parameter bufferBytes: bytes that may wait in the kernel, which gives less where `net.core.rmem_max` says so.
+    /// Opens it. A path takes the place of a socket that a dead process left.
+    /// - Parameters:
+    ///   - bufferBytes: bytes that may wait in the kernel, which gives less where `net.core.rmem_max` says so.
+    ///   - access: of a path.
     /// - Throws: why not, with the remedy.
-    package init(_ address: SocketAddress, _ kind: Kind, bufferBytes: Int32) throws(ListenFailure) {
+    package init(
+        _ address: SocketAddress, _ kind: Kind, bufferBytes: Int32, access: Access = .everyone
+    ) throws(ListenFailure) {
         guard let system = address.system else { throw ListenFailure("\(address) is no address") }
         let type = kind == .datagrams ? SOCK_DGRAM : SOCK_STREAM
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -54,6 +67,8 @@ package struct ListeningSocket: Sendable {
             if kind == .connections { set(SOL_SOCKET, SO_REUSEADDR, 1) }
             if system.family == AF_INET6 { set(Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
             set(SOL_SOCKET, SO_RCVBUF, bufferBytes)
+            // Linux gives the file the mode of the socket. So nobody else gets in before the group is set.
+            if case .path = address { fchmod(descriptor, access == .everyone ? 0o666 : 0o600) }
             try Self.bind(descriptor, address, system.bytes)
             guard kind == .datagrams || listen(descriptor, Int32(Self.backlog)) == 0 else {
                 throw ListenFailure(errno, address)
@@ -65,10 +80,38 @@ package struct ListeningSocket: Sendable {
         self.descriptor = descriptor
         self.address = address
         if case .path(let path) = address {
-            chmod(path, 0o666)
+            do throws(ListenFailure) { try Self.open(path, to: access) } catch {
+                unlink(path)
+                Glibc.close(descriptor)
+                throw error
+            }
             file = File(path)
         } else {
             file = nil
+        }
+    }
+
+    private static func open(_ path: String, to access: Access) throws(ListenFailure) {
+        switch access {
+        // The umask does not hold for it.
+        case .everyone: chmod(path, 0o666)
+        case .owner: chmod(path, 0o600)
+        case .group(let name):
+            guard let id = groupID(name) else { throw ListenFailure("this machine has no group \(name)") }
+            guard chown(path, .max, id) == 0, chmod(path, 0o660) == 0 else {
+                throw ListenFailure(
+                    "group \(name) gets no access to it: \(FileError.words(errno)); add the agent's user to the group, "
+                        + "in a systemd unit with SupplementaryGroups=\(name)")
+            }
+        }
+    }
+
+    private static func groupID(_ name: String) -> gid_t? {
+        var entry = group()
+        var found: UnsafeMutablePointer<group>?
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64 << 10) { buffer in
+            let result = getgrnam_r(name, &entry, buffer.baseAddress, buffer.count, &found)
+            return result == 0 && found != nil ? entry.gr_gid : nil
         }
     }
 
@@ -154,10 +197,13 @@ package struct ListeningSocket: Sendable {
 /// Why nobody can be reached at an address, in words that name the remedy.
 package struct ListenFailure: Error, Equatable, CustomStringConvertible {
     package let description: String
+    /// The machine does not have the address, or not its family.
+    package private(set) var isMissingAddress = false
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 
-    init(_ error: Int32, _ address: SocketAddress? = nil) {
+    package init(_ error: Int32, _ address: SocketAddress? = nil) {
+        isMissingAddress = [EADDRNOTAVAIL, EAFNOSUPPORT].contains(error)
         let remedy =
             switch (error, address) {
             case (EACCES, .internet): "; ports below 1024 need CAP_NET_BIND_SERVICE"

@@ -39,6 +39,16 @@ package struct PrivacyFilter: Sendable {
         return (try? WireEnrollRequest.decode(bytes)) ?? WireEnrollRequest()
     }
 
+    /// One text of a class.
+    /// - Returns: `nil` if it is dropped.
+    package func filtered(_ text: String, of fieldClass: FieldClass) -> String? {
+        switch action(fieldClass) {
+        case .send: text
+        case .hash: hasher?.hash(text.utf8, of: fieldClass)
+        case .coarsen, .drop: nil
+        }
+    }
+
     private func filtered(_ bytes: Data, as message: MessageFields) -> Data {
         let outcome = bytes.withUnsafeBytes { walk($0, as: message, inherited: nil) }
         return switch outcome {

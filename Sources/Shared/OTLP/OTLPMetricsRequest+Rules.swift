@@ -50,6 +50,56 @@ extension OTLPMetric {
     }
 }
 
+extension OTLPScopeMetrics {
+    /// Changes the attributes of all data points and exemplars, and those of the metrics themselves.
+    package mutating func changeAttributes(_ change: ([OTLPKeyValue]) -> [OTLPKeyValue]) {
+        for place in metrics.indices { metrics[place].changeAttributes(change) }
+    }
+}
+
+extension OTLPMetric {
+    fileprivate mutating func changeAttributes(_ change: ([OTLPKeyValue]) -> [OTLPKeyValue]) {
+        metadata = change(metadata)
+        switch data {
+        case .gauge(var gauge):
+            gauge.dataPoints.changeExemplars(change)
+            data = .gauge(gauge)
+        case .sum(var sum):
+            sum.dataPoints.changeExemplars(change)
+            data = .sum(sum)
+        case .histogram(var histogram):
+            histogram.dataPoints.changeExemplars(change)
+            data = .histogram(histogram)
+        case .exponentialHistogram(var histogram):
+            histogram.dataPoints.changeExemplars(change)
+            data = .exponentialHistogram(histogram)
+        case .summary(var summary):
+            summary.dataPoints.changeAttributes(change)
+            data = .summary(summary)
+        case nil: break
+        }
+    }
+}
+
+extension Array where Element: OTLPDataPoint {
+    fileprivate mutating func changeAttributes(_ change: ([OTLPKeyValue]) -> [OTLPKeyValue]) {
+        for place in indices { self[place].attributes = change(self[place].attributes) }
+    }
+}
+
+extension Array where Element: OTLPExemplarPoint {
+    /// Those of the points too.
+    fileprivate mutating func changeExemplars(_ change: ([OTLPKeyValue]) -> [OTLPKeyValue]) {
+        changeAttributes(change)
+        for place in indices {
+            for position in self[place].exemplars.indices {
+                self[place].exemplars[position].filteredAttributes = change(
+                    self[place].exemplars[position].filteredAttributes)
+            }
+        }
+    }
+}
+
 extension OTLPMetricsRequest: OTLPRequest {
     package static let signal = OTLPSignal.metrics
 

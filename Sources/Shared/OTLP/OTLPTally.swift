@@ -17,15 +17,17 @@ package enum OTLPRule: String, Sendable, CaseIterable {
     case deviceRevoked
     case deviceDeleted
     case refusedByStore
+    case notRecorded
     // The item is kept, and a part of it is ignored.
     case identifierLength
     case exemplarWithoutValue
     case profilesReference
+    case lineCut
 
     /// Whether the item stays.
     package var isWarning: Bool {
         switch self {
-        case .identifierLength, .exemplarWithoutValue, .profilesReference: true
+        case .identifierLength, .exemplarWithoutValue, .profilesReference, .lineCut: true
         default: false
         }
     }
@@ -48,9 +50,11 @@ package enum OTLPRule: String, Sendable, CaseIterable {
         case .deviceRevoked: "an administrator of the collector revoked the device that the resource is"
         case .deviceDeleted: "an administrator of the collector deleted the device that the resource is"
         case .refusedByStore: "the collector's store does not take it; its log says why"
+        case .notRecorded: "the agent may not record it now; `ws1agent status` says why"
         case .identifierLength: "trace_id must have 16 bytes and span_id 8, not all zero; others are left out"
         case .exemplarWithoutValue: "an exemplar has no value; it is left out"
         case .profilesReference: "string_value_strindex is for profiles only; the value is left out"
+        case .lineCut: "it is longer than a line of the agent's log may be; its end is left out"
         }
     }
 }

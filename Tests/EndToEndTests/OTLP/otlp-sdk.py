@@ -2,6 +2,11 @@
 every log record and data point.
 
   otlp-sdk.py URL OTLP-TOKEN PERSON-TOKEN protobuf|json
+  otlp-sdk.py URL OTLP-TOKEN PERSON-TOKEN protobuf|json AGENT-URL LINES
+
+In the second form the agent is sent to, which is killed meanwhile. An export that fails is repeated, so an item may be
+there twice. Once a line comes on its input, data points are compared at the collector, and log records with LINES, a
+file with lines of `ws1log show --json`.
 
 It exits with 1 and says what differs. What was sent is encoded by opentelemetry-proto of PyPI, whatever the exporter
 sends; what the API gives is parsed by it. So no line of the collector's code takes part in the comparison.
@@ -12,6 +17,7 @@ import collections
 import json
 import logging
 import sys
+import time
 import urllib.request
 
 from google.protobuf import json_format
@@ -30,7 +36,8 @@ from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
-url, token, person, encoding = sys.argv[1:]
+url, token, person, encoding, *agent = sys.argv[1:]
+receiver, lines_file = agent or (url, None)
 if encoding == "json":
     from opentelemetry.exporter.otlp.common.http import Compression
     from opentelemetry.exporter.otlp.json.http._log_exporter import OTLPLogExporter
@@ -40,13 +47,22 @@ else:
     from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
-headers = {"Authorization": f"Bearer {token}"}
+headers = {} if agent else {"Authorization": f"Bearer {token}"}
 sent_logs, sent_metrics, results = [], [], []
+
+
+def exported(export):
+    """An agent is killed at any moment; whoever has no queue of its own exports again."""
+    while True:
+        result = export()
+        if not agent or result.name == "SUCCESS":
+            return result
+        time.sleep(0.05)
 
 
 class Logs(OTLPLogExporter):
     def export(self, batch):
-        result = super().export(batch)
+        result = exported(lambda: super(Logs, self).export(batch))
         sent_logs.append(encode_logs(batch))
         results.append(result.name)
         return result
@@ -54,7 +70,7 @@ class Logs(OTLPLogExporter):
 
 class Metrics(OTLPMetricExporter):
     def export(self, metrics_data, *arguments, **more):
-        result = super().export(metrics_data, *arguments, **more)
+        result = exported(lambda: super(Metrics, self).export(metrics_data, *arguments, **more))
         sent_metrics.append(encode_metrics(metrics_data))
         results.append(result.name)
         return result
@@ -71,7 +87,7 @@ tracer = TracerProvider().get_tracer("tracer")
 
 def send_logs(name, compression):
     provider = LoggerProvider(resource=resource(name))
-    exporter = Logs(endpoint=f"{url}/v1/logs", headers=headers, compression=compression)
+    exporter = Logs(endpoint=f"{receiver}/v1/logs", headers=headers, compression=compression)
     provider.add_log_record_processor(BatchLogRecordProcessor(exporter, max_export_batch_size=100))
     for scope in ["first", "second"]:
         logger = provider.get_logger(scope, version="7", schema_url="https://opentelemetry.io/schemas/1.44.0",
@@ -91,7 +107,7 @@ def send_logs(name, compression):
 
 def send_metrics(name, compression, temporality):
     chosen = {kind: temporality for kind in [Counter, Histogram, UpDownCounter, ObservableCounter]}
-    exporter = Metrics(endpoint=f"{url}/v1/metrics", headers=headers, compression=compression,
+    exporter = Metrics(endpoint=f"{receiver}/v1/metrics", headers=headers, compression=compression,
                        preferred_temporality=chosen)
     reader = PeriodicExportingMetricReader(exporter, export_interval_millis=3_600_000)
     provider = MeterProvider(
@@ -135,7 +151,8 @@ def as_protobuf(value):
 
 def stored(signal, message):
     found = []
-    for device in get("/api/v1/devices?state=otlp&limit=1000")["items"]:
+    state = "" if agent else "state=otlp&"
+    for device in get(f"/api/v1/devices?{state}limit=1000")["items"]:
         cursor = ""
         while cursor is not None:
             more = f"&cursor={cursor}" if cursor else ""
@@ -170,14 +187,75 @@ def one_point(group):
                 yield single.SerializeToString(deterministic=True)
 
 
+def plain(value):
+    """A value of OTLP without its type, as the agent's log has it."""
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind == "array_value":
+        return [plain(item) for item in value.array_value.values]
+    if kind == "kvlist_value":
+        return {item.key: plain(item.value) for item in value.kvlist_value.values}
+    return base64.b64encode(value.bytes_value).decode() if kind == "bytes_value" else getattr(value, kind)
+
+
+def line(level, category, message, metadata):
+    """A line of the agent's log, to be compared. Texts of JSON are compared by what they say."""
+    def read(text):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return json.dumps([level, category, read(message), {key: read(text) for key, text in metadata.items()}],
+                      sort_keys=True)
+
+
+def as_text(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def one_line(group):
+    """The line that the agent makes of each log record."""
+    for scope in group.scope_logs:
+        for record in scope.log_records:
+            metadata = {f"resource.{item.key}": plain(item.value) for item in group.resource.attributes}
+            metadata |= {f"scope.{item.key}": plain(item.value) for item in scope.scope.attributes}
+            metadata |= {item.key: plain(item.value) for item in record.attributes}
+            metadata |= {"scopeVersion": scope.scope.version, "scopeSchema": scope.schema_url,
+                         "severity": record.severity_text, "severityNumber": record.severity_number,
+                         "traceID": record.trace_id.hex(), "spanID": record.span_id.hex(), "flags": record.flags,
+                         "event": record.event_name}
+            yield line("warning", scope.scope.name, as_text(plain(record.body)),
+                       {key: as_text(value) for key, value in metadata.items() if value not in ("", 0) or key == "n"})
+
+
+def lines():
+    """The lines of the agent's log, without the times, which have microseconds."""
+    with open(lines_file) as file:
+        for text in file:
+            found = json.loads(text)
+            if found["category"] == "intake":
+                sys.exit(f"the agent says: {found}")
+            for key in ["observed", "sent"]:
+                found["metadata"].pop(key, None)
+            yield line(found["level"], found["category"], found["message"], found["metadata"])
+
+
 def compare(what, sent, came):
     sent, came = collections.Counter(sent), collections.Counter(came)
+    if agent:
+        print(f"{what}: {sum((came - sent).values())} twice, after kills")
+        # Only whole repeats.
+        came = collections.Counter({item: 1 if item in sent else count for item, count in came.items()})
+        sent = collections.Counter(sent.keys())
     print(f"{what}: {sum(sent.values())} sent, {sum(came.values())} stored")
     if not sent:
         sys.exit(f"no {what} was sent")
     for label, rest, message in [("not stored", sent - came, 1), ("stored and not sent", came - sent, 1)]:
         if rest:
             print(f"{sum(rest.values())} {what} {label}; one of them:")
+            if agent and what == "log records":
+                sys.exit(next(iter(rest)))
             form = ResourceLogs if what == "log records" else ResourceMetrics
             sys.exit(str(form.FromString(next(iter(rest)))))
 
@@ -189,8 +267,14 @@ send_metrics("gzip", Compression("gzip"), AggregationTemporality.CUMULATIVE)
 send_metrics("plain", Compression("none"), AggregationTemporality.DELTA)
 if set(results) != {"SUCCESS"}:
     sys.exit(f"the exporters said {collections.Counter(results)}")
-compare("log records", [one for request in sent_logs for group in request.resource_logs for one in one_log(group)],
-        [one for group in stored("logs", ResourceLogs) for one in one_log(group)])
+sent_groups = [group for request in sent_logs for group in request.resource_logs]
+if agent:
+    print("sent", flush=True)
+    sys.stdin.readline()
+    compare("log records", [one for group in sent_groups for one in one_line(group)], lines())
+else:
+    compare("log records", [one for group in sent_groups for one in one_log(group)],
+            [one for group in stored("logs", ResourceLogs) for one in one_log(group)])
 points = [one for request in sent_metrics for group in request.resource_metrics for one in one_point(group)]
 compare("data points", points, [one for group in stored("metrics", ResourceMetrics) for one in one_point(group)])
 kinds = collections.Counter(

@@ -322,7 +322,8 @@ package final class InMemoryRecordStore: RecordStore {
                         record: StoredRecord(
                             device: key.chain.device, epoch: key.chain.epoch, header: header, bytes: record.bytes,
                             receivedAt: receivedAt,
-                            context: isContext || kind?.isMadeByCollectors != true ? nil : context)))
+                            context: isContext || kind?.isMadeByCollectors != true
+                                ? nil : header.context.isEmpty ? context : record.bytes.slice(header.context))))
             }
         }
     }

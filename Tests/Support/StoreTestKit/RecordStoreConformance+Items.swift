@@ -20,6 +20,7 @@ extension RecordStoreConformance {
         Check("a full disk stores no item and no key") { try await $0.aFullDiskStoresNoItemAndNoKey() },
         Check("a backup holds keys") { try await $0.aBackupHoldsKeys() },
         Check("devices may not send what collectors make") { try await $0.devicesMayNotSendWhatCollectorsMake() },
+        Check("metrics of a device have their own context") { try await $0.metricsOfADeviceHaveTheirOwnContext() },
     ]
 
     func numbersItemsAndGivesEachItsContext() async throws {
@@ -235,6 +236,31 @@ extension RecordStoreConformance {
         #expect(answer.mark.rejected == [.policy: 3] && device.held.isEmpty)
         let records = try await store.allRecords(of: device.device, stream: .event)
         #expect(records.map(\.header.number) == [5, 1] && records.allSatisfy { $0.context == nil })
+        try await expectProven()
+    }
+
+    func metricsOfADeviceHaveTheirOwnContext() async throws {
+        var device = ScriptedDevice(stream: .sample)
+        device.produce(1)
+        for context in ["a", "b"] {
+            let record = NewRecord(
+                stream: .sample, kind: .otlpMetrics,
+                stamp: RecordStamp(wallTime: 1_700_000_000_000_000, bootID: nil, timeSinceBoot: 1),
+                context: Data(context.utf8), body: Data("points".utf8))
+            device.append(record.serialized(number: device.last + 1))
+        }
+        // One of another kind with a context is still refused.
+        let log = NewRecord(
+            stream: .sample, kind: .otlpLog,
+            stamp: RecordStamp(wallTime: 1_700_000_000_000_000, bootID: nil, timeSinceBoot: 1),
+            context: Data("a".utf8), body: Data("log".utf8))
+        device.append(log.serialized(number: device.last + 1))
+        let answer = try #require(try await store.drain(&device))
+        #expect(answer.outcome == .stored && answer.mark.stored == 3 && answer.mark.rejected == [.policy: 1])
+        let records = try await store.allRecords(of: device.device, stream: .sample)
+        #expect(records.map(\.header.number) == [3, 2, 1])
+        #expect(records.map(\.context) == [Data("b".utf8), Data("a".utf8), nil])
+        #expect(records[0].header.body(of: records[0].bytes) == Data("points".utf8))
         try await expectProven()
     }
 

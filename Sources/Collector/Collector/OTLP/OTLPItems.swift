@@ -95,15 +95,9 @@ struct OTLPItems {
             }
             items.append(UnnumberedItems.Item(new, key: record.uid.map { ItemKey(uid: $0) }))
         }
-        var context = OTLPResourceLogs()
-        if group.hasResource { context.resource = group.resource }
-        context.schemaURL = group.schemaURL
-        var own = OTLPScopeLogs()
-        if scope.hasScope { own.scope = scope.scope }
-        own.schemaURL = scope.schemaURL
-        context.scopeLogs = [own]
         add(
-            items, counting: items.count, context: Self.bytes(context), in: .event, application, to: entry, at: place)
+            items, counting: items.count, context: Self.bytes(group.context(of: scope)), in: .event, application,
+            to: entry, at: place)
     }
 
     // MARK: Data points
@@ -128,14 +122,9 @@ struct OTLPItems {
             items.append(UnnumberedItems.Item(new))
             points += packed.points
         }
-        var context = OTLPResourceMetrics()
-        if group.hasResource { context.resource = group.resource }
-        context.schemaURL = group.schemaURL
-        var own = OTLPScopeMetrics()
-        if scope.hasScope { own.scope = scope.scope }
-        own.schemaURL = scope.schemaURL
-        context.scopeMetrics = [own]
-        add(items, counting: points, context: Self.bytes(context), in: .sample, application, to: entry, at: place)
+        add(
+            items, counting: points, context: Self.bytes(group.context(of: scope)), in: .sample, application,
+            to: entry, at: place)
     }
 
     private mutating func add(
@@ -174,122 +163,6 @@ struct OTLPItems {
 
     /// The entries that have something to store.
     var filled: [Entry] { entries.filter { !$0.runs.isEmpty } }
-}
-
-/// Puts data points into records: those of one time together, up to a size.
-struct OTLPPointPacker {
-    struct Packed {
-        /// Nanoseconds since 1970.
-        var time: UInt64
-        /// Without scope and schema URL.
-        var metrics = OTLPScopeMetrics()
-        var points = 0
-        /// About what `metrics` takes.
-        var bytes = 0
-
-        mutating func add(_ metric: OTLPMetric, points count: Int, bytes size: Int) {
-            metrics.metrics.append(metric)
-            points += count
-            bytes += size
-        }
-    }
-
-    private let limit: Int
-    /// The record that is being filled, by time.
-    private var open: [UInt64: Packed] = [:]
-    /// The times in the order of their first point.
-    private var times: [UInt64] = []
-    private var full: [Packed] = []
-
-    init(bytes: Int) { limit = bytes }
-
-    mutating func add(_ metric: OTLPMetric) {
-        switch metric.data {
-        case .gauge(var gauge):
-            add(gauge.dataPoints, of: metric) {
-                gauge.dataPoints = $0
-                return .gauge(gauge)
-            }
-        case .sum(var sum):
-            add(sum.dataPoints, of: metric) {
-                sum.dataPoints = $0
-                return .sum(sum)
-            }
-        case .histogram(var histogram):
-            add(histogram.dataPoints, of: metric) {
-                histogram.dataPoints = $0
-                return .histogram(histogram)
-            }
-        case .exponentialHistogram(var histogram):
-            add(histogram.dataPoints, of: metric) {
-                histogram.dataPoints = $0
-                return .exponentialHistogram(histogram)
-            }
-        case .summary(var summary):
-            add(summary.dataPoints, of: metric) {
-                summary.dataPoints = $0
-                return .summary(summary)
-            }
-        case nil: break
-        }
-    }
-
-    /// Points of one metric and one time that go into one record.
-    private struct Group<Point> {
-        var points: [Point] = []
-        var bytes: Int
-    }
-
-    private mutating func add<Point: OTLPDataPoint & Message>(
-        _ points: [Point], of metric: OTLPMetric, data: ([Point]) -> OTLPMetric.OneOf_Data
-    ) {
-        guard !points.isEmpty else { return }
-        var head = metric
-        head.data = data([])
-        let headBytes = Self.size(head)
-        var groups: [UInt64: Group<Point>] = [:]
-        var order: [UInt64] = []
-        func close(_ group: Group<Point>, in packed: inout Packed) {
-            guard !group.points.isEmpty else { return }
-            head.data = data(group.points)
-            packed.add(head, points: group.points.count, bytes: group.bytes)
-        }
-        for point in points {
-            let (time, size) = (point.timeUnixNano, Self.size(point))
-            if groups[time] == nil {
-                groups[time] = Group(bytes: headBytes)
-                order.append(time)
-                if open[time] == nil {
-                    open[time] = Packed(time: time)
-                    times.append(time)
-                }
-            }
-            let isEmpty = open[time]?.points == 0 && groups[time]?.points.isEmpty == true
-            if !isEmpty, (open[time]?.bytes ?? 0) + (groups[time]?.bytes ?? 0) + size > limit {
-                var packed = open.removeValue(forKey: time) ?? Packed(time: time)
-                close(groups.removeValue(forKey: time) ?? Group(bytes: 0), in: &packed)
-                full.append(packed)
-                open[time] = Packed(time: time)
-                groups[time] = Group(bytes: headBytes)
-            }
-            groups[time]?.points.append(point)
-            groups[time]?.bytes += size
-        }
-        for time in order {
-            guard let group = groups[time] else { continue }
-            close(group, in: &open[time, default: Packed(time: time)])
-        }
-    }
-
-    /// Everything that was added, the full records first.
-    func finish() -> [Packed] { full + times.compactMap { open[$0] }.filter { $0.points > 0 } }
-
-    /// With its tag and length.
-    private static func size(_ message: some Message) -> Int {
-        do { return try message.serializedData().count + 4 } catch {
-            preconditionFailure("\(type(of: message)) does not serialize: \(error)")
-        }
-    }
 }
 
 extension OTLPLogRecord {

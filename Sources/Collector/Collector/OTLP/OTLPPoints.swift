@@ -42,7 +42,9 @@ extension SampleMoment {
         let start = point.startTimeUnixNano
         let elapsed = point.timeUnixNano >= start ? (point.timeUnixNano - start) / 1000 : 0
         self.init(
-            time: header.wallTime, bootID: start > 0 ? BootID(high: 0, low: start) : nil, timeSinceBoot: elapsed,
+            // What a collector numbered has this time in its envelope; what a device took in has that of the device.
+            time: Int64(point.timeUnixNano / 1000), bootID: start > 0 ? BootID(high: 0, low: start) : nil,
+            timeSinceBoot: elapsed,
             module: header.module, application: header.application, interval: isDelta && start > 0 ? elapsed : nil)
     }
 }

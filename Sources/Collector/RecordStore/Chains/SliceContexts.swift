@@ -16,12 +16,14 @@ package struct SliceContexts {
         self.ranges = ranges
     }
 
-    /// The body of the context that holds for a record; `nil` if the record needs none.
+    /// The body of the context that holds for a record: its own, else that of the last record before it that is one.
+    /// `nil` if the record needs none.
     /// - Parameter place: of the record in the slice, from 0.
     package mutating func context(of header: RecordHeader, at place: Int) -> Data? {
         guard let kind = WireRecordKind(rawValue: header.kind), kind.isMadeByCollectors, kind != .otlpContext else {
             return nil
         }
+        guard header.context.isEmpty else { return Data(records.slice(ranges[place]).slice(header.context)) }
         let contexts = found ?? all()
         found = contexts
         var (low, high) = (0, contexts.count)

@@ -185,6 +185,7 @@ struct StatusText {
             switch intake.kind {
             case "files": CountText.of(intake.parts, "file")
             case "syslog" where intake.parts > 0: "syslog at \(CountText.of(intake.parts, "socket"))"
+            case "otlp" where intake.parts > 0: "OTLP at \(CountText.of(intake.parts, "socket"))"
             case "kernel": "kernel's ring"
             case let kind: kind
             }
@@ -197,7 +198,8 @@ struct StatusText {
             case let bytes?: "\(CountText.of(bytes, "byte")) behind"
             }
         let others =
-            (intake.passedBy > 0 ? ", \(intake.passedBy) passed by" : "")
+            (intake.dataPoints.map { ", \(CountText.of($0, "data point")) queued" } ?? "")
+            + (intake.passedBy > 0 ? ", \(intake.passedBy) passed by" : "")
             + (intake.leftOut > 0 ? ", \(intake.leftOut) left out over the limit" : "")
         return "\(intake.application): \(source), \(behind), "
             + "\(CountText.of(intake.stored, "line")) stored\(others)"

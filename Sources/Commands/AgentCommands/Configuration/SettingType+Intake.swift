@@ -15,8 +15,24 @@ extension SettingType where Value == IntakeSettings {
             Setting("journal", \.journal, .flag, "Takes in the systemd journal in place of files"),
             Setting("kernel", \.kernel, .flag, "Takes in the kernel's ring, /dev/kmsg, in place of files"),
             Setting(
-                "socket", \.socket, .text, "Path of a datagram socket at which syslog is received, in place of files",
+                "otlp", \.otlp, .flag,
+                "Receives OTLP/HTTP of programs on this machine in place of files: logs and metrics"),
+            Setting(
+                "port", \.port, .integer(0...65_535),
+                "Port of 127.0.0.1 and ::1 at which OTLP is received; 0: only at the socket"),
+            Setting(
+                "socket", \.socket, .text,
+                "Path of a socket at which syslog (datagrams), or with otlp OTLP/HTTP, is received, in place of files",
                 fallback: "none", example: "/run/ws1agent/syslog"),
+            Setting(
+                "group", \.group, .text, "Group whose members may use the socket of OTLP",
+                fallback: "the agent's user alone", example: "telemetry"),
+            Setting(
+                "bodyBytes", \.bodyBytes, .integer(IntakeSettings.bodyBytesAllowed),
+                "Bytes of a request of OTLP, as sent and after inflation"),
+            Setting(
+                "bytesPerDay", \.bytesPerDay, .integer(1_000_000...(.max)),
+                "Bytes of requests of OTLP in a day (UTC), after inflation; more are answered with 429"),
             Setting(
                 "udp", \.udp, .text, "Address and port at which syslog is received by UDP", fallback: "none",
                 example: "127.0.0.1:5514"),

@@ -12,8 +12,18 @@ package struct IntakeSettings: Equatable, Sendable {
     package var journal = false
     /// The kernel's ring in place of files.
     package var kernel = false
-    /// A datagram socket of syslog with this path, in place of files.
+    /// OTLP/HTTP in place of files: logs for the log store, and metrics for the device's queue.
+    package var otlp = false
+    /// Where OTLP is received at 127.0.0.1 and ::1, 1 to 65,535; 0: only at the socket.
+    package var port = 4318
+    /// A socket with this path: of datagrams for syslog, in place of files; of connections for OTLP.
     package var socket: String?
+    /// The group that may use the socket of OTLP; `nil`: the agent's own user alone.
+    package var group: String?
+    /// Bytes of a request of OTLP, as sent and after inflation.
+    package var bodyBytes = 4 << 20
+    /// Bytes of requests of OTLP in a day of UTC, after inflation, 1,000,000 or more; `nil`: no bound.
+    package var bytesPerDay: Int? = 200_000_000
     /// Addresses with a port, such as `127.0.0.1:5514`, at which syslog is received, in place of files.
     package var udp: String?
     package var tcp: String?
@@ -47,6 +57,8 @@ package struct IntakeSettings: Equatable, Sendable {
 
     /// The most sources.
     package static let maximumSources = 64
+    /// The greatest is what the protocol recommends. Four requests of it must find room in memory.
+    package static let bodyBytesAllowed = 64 << 10...64 << 20
     private static let maximumNameBytes = 100
 
     // MARK: - Kinds
@@ -57,6 +69,7 @@ package struct IntakeSettings: Equatable, Sendable {
         case journal
         case kernel
         case syslog
+        case otlp
 
         /// Whether the settings name something of that kind to read.
         func isNamed(_ settings: IntakeSettings) -> Bool {
@@ -64,12 +77,13 @@ package struct IntakeSettings: Equatable, Sendable {
             case .files: !settings.files.isEmpty
             case .journal: settings.journal
             case .kernel: settings.kernel
-            case .syslog: settings.socket != nil || settings.udp != nil || settings.tcp != nil
+            case .syslog: settings.udp != nil || settings.tcp != nil || settings.socket != nil && !settings.otlp
+            case .otlp: settings.otlp
             }
         }
 
         /// What a source may have in place of `files`.
-        static var others: String { "set journal or kernel to true, or give socket, udp or tcp for syslog" }
+        static var others: String { "set journal, kernel or otlp to true, or give socket, udp or tcp for syslog" }
     }
 
     /// Of several the first. Checked settings have one.
@@ -99,6 +113,13 @@ package struct IntakeSettings: Equatable, Sendable {
             Key("priority", \.priority, [.journal, .kernel, .syslog]),
             Key("start", \.start, [.files, .journal, .kernel]),
             Key("allowRemote", \.allowRemote, [.syslog]),
+            Key("port", \.port, [.otlp]),
+            Key("group", \.group, [.otlp]),
+            Key("bodyBytes", \.bodyBytes, [.otlp]),
+            Key("bytesPerDay", \.bytesPerDay, [.otlp]),
+            // OTLP has words of its own for too much, and drops nothing that it has accepted.
+            Key("linesPerSecond", \.linesPerSecond, [.files, .journal, .kernel, .syslog]),
+            Key("burst", \.burst, [.files, .journal, .kernel, .syslog]),
         ]
     }
 
@@ -138,6 +159,7 @@ package struct IntakeSettings: Equatable, Sendable {
         }
         guard (0...7).contains(priority) else { throw refuse(".priority is \(priority): it must be 0 to 7") }
         try checkListeners(refuse, dataDirectory: directory)
+        if kind == .otlp { try checkOTLP(name, refuse) }
         for file in files {
             guard file.hasPrefix("/") else { throw refuse(".files has '\(file)': it must be an absolute path") }
             guard !file.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else {
@@ -159,6 +181,31 @@ package struct IntakeSettings: Equatable, Sendable {
 }
 
 extension IntakeSettings {
+    /// The custom module that the metrics of a source count as. The profile switches it by this name.
+    package static func metricModule(of source: String) -> String { "otlp.\(source)" }
+
+    private func checkOTLP(_ name: String, _ refuse: (String) -> DataSamplerError) throws(DataSamplerError) {
+        let most = CustomModuleName.maximumBytes - Self.metricModule(of: "").utf8.count
+        guard name.utf8.count <= most else {
+            throw refuse(": the name of a source of otlp must have at most \(most) bytes")
+        }
+        guard (0...65_535).contains(port) else { throw refuse(".port is \(port): it must be 0 to 65535") }
+        guard port > 0 || socket != nil else {
+            throw refuse(".port is 0 and there is no socket: give one of them, or nobody can send")
+        }
+        guard group == nil || socket != nil else {
+            throw refuse(".group is for a socket: give its path with socket, or remove it")
+        }
+        guard Self.bodyBytesAllowed.contains(bodyBytes) else {
+            throw refuse(
+                ".bodyBytes is \(bodyBytes): it must be \(Self.bodyBytesAllowed.lowerBound) to "
+                    + "\(Self.bodyBytesAllowed.upperBound)")
+        }
+        guard bytesPerDay ?? 1_000_000 >= 1_000_000 else {
+            throw refuse(".bytesPerDay is \(bytesPerDay ?? 0): it must be 1000000 or more")
+        }
+    }
+
     private func checkListeners(
         _ refuse: (String) -> DataSamplerError, dataDirectory directory: String
     ) throws(DataSamplerError) {
@@ -233,5 +280,14 @@ extension SyslogIntake.Configuration {
         }
         self.init(addresses)
         priority = settings.priority
+    }
+}
+
+extension OTLPIntake.Configuration {
+    init(_ settings: IntakeSettings) {
+        self.init(port: settings.port > 0 ? UInt16(clamping: settings.port) : nil, socket: settings.socket)
+        group = settings.group
+        bodyBytes = settings.bodyBytes
+        bytesPerDay = settings.bytesPerDay
     }
 }

@@ -1,5 +1,6 @@
 import Encryption
 import FoundationEssentials
+import Intake
 import Logging
 import Privacy
 import RecordQueue
@@ -405,6 +406,15 @@ final class SamplerCore: Sendable {
             body: sample.body, durability: durability)
     }
 
+    /// Queues data points of OTLP. The caller has asked whether the module is sampled.
+    func record(
+        _ record: OTLPMetricRecord, module: String, of application: String, durability: Durability
+    ) async throws(DataSamplerError) {
+        _ = try await make(
+            .sample, .sample, .otlpMetrics, module: module, of: application, at: clock.now(), body: record.body,
+            context: record.context, durability: durability)
+    }
+
     /// Makes a beacon of the present and returns its number once it is on synced disk.
     /// - Parameter reportsOff: it is the one that goes although telemetry is switched off, to report that.
     func recordBeacon(
@@ -485,7 +495,8 @@ final class SamplerCore: Sendable {
 
     private func make(
         _ content: RecordGate.Content, _ stream: StreamName, _ kind: WireRecordKind, module: String = "",
-        of application: String? = nil, at stamp: RecordStamp, body: Data, durability: Durability
+        of application: String? = nil, at stamp: RecordStamp, body: Data, context: Data = Data(),
+        durability: Durability
     ) async throws(DataSamplerError) -> UInt64? {
         if let application, application.utf8.count > Self.maximumApplicationBytes {
             throw DataSamplerError(
@@ -517,10 +528,14 @@ final class SamplerCore: Sendable {
             metrics.recordMade(stream)
             let isReduced =
                 stream == .status && (consent.consent != .granted || (kind == .beacon && gate.isTelemetryDisabled))
+            let (body, context) =
+                kind == .otlpMetrics
+                ? filter.filtered(body, context)
+                : (filter.filtered(isReduced ? StatusReduction.reduced(body, kind: kind) : body, kind: kind), Data())
             let record = NewRecord(
                 stream: stream, kind: kind, module: module, stamp: stamp,
-                application: application ?? configuration.applicationIdentifier, test: isTest,
-                body: filter.filtered(isReduced ? StatusReduction.reduced(body, kind: kind) : body, kind: kind))
+                application: application ?? configuration.applicationIdentifier, test: isTest, context: context,
+                body: body)
             do throws(QueueError) {
                 var number: UInt64?
                 switch durability {

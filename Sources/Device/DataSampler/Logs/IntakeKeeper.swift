@@ -5,8 +5,9 @@ import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Takes files, the journal, the kernel's ring and syslog into the log store, as the configuration names them. One
-/// thread reads all sources in turn; syslog is received by threads of its own.
+/// Takes files, the journal, the kernel's ring, syslog and OTLP into the log store, as the configuration names them.
+/// One thread reads all sources in turn; syslog and OTLP are received by threads of their own. Metrics of OTLP go into
+/// the device's queue.
 ///
 /// Nothing is read before the first plan. While nothing may be logged - consent is denied, do-not-disturb is on,
 /// telemetry is off - lines are read and passed by, so that they do not come later. Safe from any thread.
@@ -39,20 +40,26 @@ final class IntakeKeeper: Sendable {
     private let restMilliseconds: Int64
     private let clock: IntakeClock
     private let logger: Logger
+    private let metrics: @Sendable (String, [OTLPMetricRecord]) async -> OTLPMetricOutcome
 
     /// - Parameters:
     ///   - settings: by the source's application.
     ///   - restMilliseconds: between two looks at sources that are read to their end.
+    ///   - metrics: puts data points of OTLP into the device's queue, by the source's application.
     ///   - store: the store's configuration for a source.
     init(
         _ settings: [String: IntakeSettings], restMilliseconds: Int64 = 1_000, clock: IntakeClock = .system,
         logger: Logger,
+        metrics: @escaping @Sendable (String, [OTLPMetricRecord]) async -> OTLPMetricOutcome = { _, _ in
+            .refused("no queue is there")
+        },
         store: @escaping @Sendable (String, IntakeSettings, Orders) -> LogStore.Configuration
     ) {
         self.settings = settings
         self.restMilliseconds = restMilliseconds
         self.clock = clock
         self.logger = logger
+        self.metrics = metrics
         self.store = store
     }
 
@@ -127,7 +134,7 @@ final class IntakeKeeper: Sendable {
                     let store = store(name, settings, orders)
                     return makeSource(
                         settings, orders, store,
-                        former[name] ?? makeSource(settings, store, startsNow: startsNow, watch))
+                        former[name] ?? makeSource(name, settings, store, startsNow: startsNow, watch))
                 }
             }
             var pause = restMilliseconds
@@ -172,7 +179,8 @@ final class IntakeKeeper: Sendable {
     }
 
     private func makeSource(
-        _ settings: IntakeSettings, _ store: LogStore.Configuration, startsNow: Bool, _ watch: DirectoryWatch
+        _ name: String, _ settings: IntakeSettings, _ store: LogStore.Configuration, startsNow: Bool,
+        _ watch: DirectoryWatch
     ) -> any IntakeSource {
         switch settings.kind {
         case .files:
@@ -191,6 +199,10 @@ final class IntakeKeeper: Sendable {
             return KernelIntake(KernelIntake.Configuration(settings, startsNow: startsNow), clock: clock)
         case .syslog:
             return SyslogIntake(SyslogIntake.Configuration(settings), clock: clock) { [wake] in wake.wake() }
+        case .otlp:
+            return OTLPIntake(
+                OTLPIntake.Configuration(settings), clock: clock, arrives: { [wake] in wake.wake() },
+                sink: { [metrics] records in await metrics(name, records) })
         }
     }
 
@@ -229,6 +241,6 @@ final class IntakeKeeper: Sendable {
                 clock.wallMicroseconds() - (clock.bootMilliseconds() - $0) * 1000
             },
             stored: status.written.total, passedBy: status.filtered, leftOut: status.leftOut,
-            failure: status.failure, problems: status.lag.problems)
+            failure: status.failure, problems: status.lag.problems, dataPoints: status.lag.dataPoints)
     }
 }

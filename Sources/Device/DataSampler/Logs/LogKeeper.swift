@@ -1,3 +1,4 @@
+import Intake
 import LogStore
 import Logging
 import Synchronization
@@ -16,8 +17,12 @@ final class LogKeeper: Sendable {
     private let levels = Mutex<LogLevels?>(nil)
     private let applicationIdentifier: String
 
+    /// - Parameter metrics: puts data points of OTLP into the device's queue, by the source's application.
     /// - Throws: `storage` if the store cannot be opened.
-    init(_ configuration: DataSamplerConfiguration, logger: Logger) throws(DataSamplerError) {
+    init(
+        _ configuration: DataSamplerConfiguration, logger: Logger,
+        metrics: @escaping @Sendable (String, [OTLPMetricRecord]) async -> OTLPMetricOutcome
+    ) throws(DataSamplerError) {
         self.logger = logger
         applicationIdentifier = configuration.applicationIdentifier
         var own = configuration.logScrubbing
@@ -34,7 +39,7 @@ final class LogKeeper: Sendable {
             do { store = try LogStore(settings) } catch { throw DataSamplerError(error) }
             isOwn = true
         }
-        intakes = IntakeKeeper(configuration.intakes, logger: logger) { name, source, orders in
+        intakes = IntakeKeeper(configuration.intakes, logger: logger, metrics: metrics) { name, source, orders in
             LogStore.Configuration(configuration, intake: source, of: name, scrubbing: orders.scrubbing)
         }
         // A store that the program opened may have fewer rules; the first plan adds those of the configuration.

@@ -233,10 +233,10 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
     public struct Intake: Codable, Equatable, Sendable {
         /// The application of the lines.
         public var application: String
-        /// What is read: `files`, `journal`, `kernel` or `syslog`.
+        /// What is read: `files`, `journal`, `kernel`, `syslog` or `otlp`.
         public var kind: String
-        /// Files that are read now; of syslog, open sockets with those of connections; of the others 1, or 0 while the
-        /// kernel's ring cannot be read.
+        /// Files that are read now; of syslog and OTLP, open sockets with those of connections; of the others 1, or 0
+        /// while the kernel's ring cannot be read.
         public var parts: Int
         /// Bytes of them that were not read or stored yet; `nil` before the first look, and where it is not known.
         public var behindBytes: Int?
@@ -253,6 +253,8 @@ public struct DataSamplerStatus: Codable, Equatable, Sendable {
         public var failure: String?
         /// What cannot be read, and why; at most 10.
         public var problems: [String]
+        /// Data points of OTLP that were put into the device's queue; `nil` for all other kinds.
+        public var dataPoints: UInt64?
     }
 
     /// Metrics of other programs, which are sampled as a custom module. Counts are since the start.

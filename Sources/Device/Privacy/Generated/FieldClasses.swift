@@ -34,7 +34,8 @@ enum FieldClasses {
 
     static let record = MessageFields(
         "Record",
-        .technical(1, "number", "kind", "module", "wall_time", "boot_id", "time_since_boot", "test", "application"),
+        .technical(
+            1, "number", "kind", "module", "wall_time", "boot_id", "time_since_boot", "test", "application", "context"),
         .technical(15, "body"))
 
     static let gap = MessageFields("Gap", .technical(1, "first", "last", "reason", "link"))

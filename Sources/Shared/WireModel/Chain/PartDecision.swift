@@ -162,7 +162,7 @@ package struct AcceptedRecord: Equatable, Sendable {
                 .recordTooLarge
             } else if envelope?.number != number {
                 .malformedEnvelope
-            } else if WireRecordKind(rawValue: kind)?.isMadeByCollectors == true {
+            } else if let envelope, !envelope.mayComeFromDevice {
                 .policy
             } else {
                 nil

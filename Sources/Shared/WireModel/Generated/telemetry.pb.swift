@@ -103,7 +103,8 @@ package nonisolated enum WireRecordKind: SwiftProtobuf.Enum, Swift.CaseIterable 
   case sampleGps // = 25
   case sampleCustom // = 26
 
-  /// Only collectors make these, of what came as OTLP; a collector refuses them from a device.
+  /// Collectors make these, of what came as OTLP. A device makes one of them, OTLP_METRICS with a context of its own; a
+  /// collector refuses all others from a device.
   case otlpContext // = 30
   case otlpLog // = 31
   case otlpMetrics // = 32
@@ -321,7 +322,7 @@ package nonisolated enum WireRejectReason: SwiftProtobuf.Enum, Swift.CaseIterabl
   /// not a Record, or its number is not its place in the part
   case malformedEnvelope // = 2
 
-  /// The organization refuses this kind, or only collectors make it (OTLP_CONTEXT, OTLP_LOG, OTLP_METRICS).
+  /// The organization refuses this kind, or only collectors make it (OTLP_CONTEXT, OTLP_LOG, and OTLP_METRICS without a context).
   case policy // = 3
   case UNRECOGNIZED(Int)
 
@@ -1133,6 +1134,10 @@ package nonisolated struct WireRecord: Sendable {
 
   /// bundle id of the program that made it, where it is not the agent's own
   package var application: String = String()
+
+  /// Of OTLP_METRICS that a device made: the resource and the scope, as OTLP_CONTEXT has them. So the record needs no
+  /// other one.
+  package var context: Data = Data()
 
   /// opaque, typed by kind
   package var body: Data = Data()
@@ -5662,7 +5667,7 @@ nonisolated extension WireUploadState: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension WireRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Record"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}kind\0\u{1}module\0\u{3}wall_time\0\u{3}boot_id\0\u{3}time_since_boot\0\u{1}test\0\u{1}application\0\u{2}\u{7}body\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}kind\0\u{1}module\0\u{3}wall_time\0\u{3}boot_id\0\u{3}time_since_boot\0\u{1}test\0\u{1}application\0\u{1}context\0\u{2}\u{6}body\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5678,6 +5683,7 @@ nonisolated extension WireRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 6: try { try decoder.decodeSingularUInt64Field(value: &self.timeSinceBoot) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.test) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.application) }()
+      case 9: try { try decoder.decodeSingularBytesField(value: &self.context) }()
       case 15: try { try decoder.decodeSingularBytesField(value: &self.body) }()
       default: break
       }
@@ -5709,6 +5715,9 @@ nonisolated extension WireRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if !self.application.isEmpty {
       try visitor.visitSingularStringField(value: self.application, fieldNumber: 8)
     }
+    if !self.context.isEmpty {
+      try visitor.visitSingularBytesField(value: self.context, fieldNumber: 9)
+    }
     if !self.body.isEmpty {
       try visitor.visitSingularBytesField(value: self.body, fieldNumber: 15)
     }
@@ -5724,6 +5733,7 @@ nonisolated extension WireRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs.timeSinceBoot != rhs.timeSinceBoot {return false}
     if lhs.test != rhs.test {return false}
     if lhs.application != rhs.application {return false}
+    if lhs.context != rhs.context {return false}
     if lhs.body != rhs.body {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -14,15 +14,16 @@ package struct NewRecord: Equatable, Sendable {
     /// - Parameters:
     ///   - module: the sample module's name; empty for other kinds.
     ///   - application: the bundle id of the program that made it, if that is not the agent itself.
+    ///   - context: resource and scope of OTLP's metrics that a device took in; empty for all others.
     package init(
         stream: StreamName, kind: WireRecordKind, module: String = "", stamp: RecordStamp, application: String = "",
-        test: Bool = false,
-        body: Data
+        test: Bool = false, context: Data = Data(), body: Data
     ) {
         self.stream = stream
         self.kind = kind
         self.stamp = stamp
-        var writer = ProtobufWriter(reserving: body.count + module.utf8.count + application.utf8.count + 64)
+        var writer = ProtobufWriter(
+            reserving: body.count + context.count + module.utf8.count + application.utf8.count + 64)
         writer.varint(field: RecordField.kind, UInt64(kind.rawValue))
         writer.text(field: RecordField.module, module)
         writer.varint(field: RecordField.wallTime, UInt64(bitPattern: stamp.wallTime))
@@ -30,6 +31,7 @@ package struct NewRecord: Equatable, Sendable {
         writer.varint(field: RecordField.timeSinceBoot, stamp.timeSinceBoot)
         writer.varint(field: RecordField.test, test ? 1 : 0)
         writer.text(field: RecordField.application, application)
+        writer.bytes(field: RecordField.context, context)
         writer.bytes(field: RecordField.body, body)
         envelope = Data(writer.written)
     }
@@ -94,6 +96,7 @@ enum RecordField {
     static let timeSinceBoot = 6
     static let test = 7
     static let application = 8
+    static let context = 9
     static let body = 15
 }
 

@@ -17,6 +17,8 @@ package struct RecordEnvelope: Equatable, Sendable {
     package private(set) var application: Range<Int> = 0..<0
     /// 16 bytes or empty.
     package private(set) var bootID: Range<Int> = 0..<0
+    /// Of a record of OTLP that a device made.
+    package private(set) var context: Range<Int> = 0..<0
     package private(set) var body: Range<Int> = 0..<0
 
     /// `nil` if the bytes are not one well-formed `Record` with a number above zero.
@@ -40,12 +42,19 @@ package struct RecordEnvelope: Equatable, Sendable {
             case (RecordField.application, .bytes(let range)):
                 guard Self.isText(record, range) else { return nil }
                 application = range
+            case (RecordField.context, .bytes(let range)): context = range
             case (RecordField.body, .bytes(let range)): body = range
-            case (RecordField.number...RecordField.application, _), (RecordField.body, _): return nil
+            case (RecordField.number...RecordField.context, _), (RecordField.body, _): return nil
             default: continue
             }
         }
         guard scanner.isAtEnd, number > 0 else { return nil }
+    }
+
+    /// Whether a device may have made it: any kind but those of OTLP. Of these only metrics that have their context.
+    package var mayComeFromDevice: Bool {
+        guard let kind = WireRecordKind(rawValue: kind), kind.isMadeByCollectors else { return true }
+        return kind == .otlpMetrics && !context.isEmpty
     }
 
     private static func isText(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Bool {
@@ -66,6 +75,8 @@ package struct RecordHeader: Equatable, Sendable {
     package let timeSinceBoot: UInt64
     package let test: Bool
     package let application: String
+    /// The position of the context that the record has itself; empty if there is none.
+    package let context: Range<Int>
     /// The body's position in the record's bytes; empty if there is none.
     package let body: Range<Int>
 
@@ -88,6 +99,7 @@ package struct RecordHeader: Equatable, Sendable {
         timeSinceBoot = envelope.timeSinceBoot
         test = envelope.test
         application = text(envelope.application)
+        context = envelope.context
         body = envelope.body
     }
 
