@@ -2,6 +2,7 @@ import Foundation
 import Intake
 import OTLP
 import Privacy
+import RecordQueue
 import RecordStore
 import StoreTestKit
 import SwiftProtobuf
@@ -52,7 +53,7 @@ import WireModel
         let core = try sampler.running().core
         let records = try (1...5).map { try Self.record(Int64($0)) }
         #expect(await core.record(records, module: "otlp.shop", of: "shop") == .stored)
-        #expect(try await core.queue.status().streams[.sample]?.produced ?? 0 >= 5)
+        #expect(try await core.queue.status().streams[.sample]?.lastNumber ?? 0 >= 5)
         func arrived() async throws -> [StoredRecord] {
             try await bench.stored(.sample).filter { $0.header.kind == WireRecordKind.otlpMetrics.rawValue }
         }

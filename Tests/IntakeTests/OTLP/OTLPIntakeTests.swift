@@ -1,8 +1,10 @@
 import Foundation
 import Glibc
 import Gzip
+import ListeningSockets
 import LogStore
 import OTLP
+import SwiftProtobuf
 import Synchronization
 import TestKit
 import Testing
@@ -89,7 +91,7 @@ import WireModel
         while scene.source.lag.bytes == 0 { sched_yield() }
         var byte: UInt8 = 0
         #expect(scene.committer.step() == .retry(milliseconds: 100))
-        #expect(recv(connection, &byte, 1, Int32(MSG_DONTWAIT.rawValue)) == -1 && errno == EAGAIN)
+        #expect(recv(connection, &byte, 1, Int32(MSG_DONTWAIT)) == -1 && errno == EAGAIN)
         // The sender hears before it gives up by itself.
         scene.clock.advance(milliseconds: 6_000)
         let reply = try scene.reply(on: connection)

@@ -3,6 +3,7 @@ import Glibc
 import ListeningSockets
 import LogStore
 import OTLP
+import SwiftProtobuf
 import Synchronization
 import TestKit
 import Testing
@@ -123,7 +124,7 @@ final class OTLPScene {
         while true {
             _ = committer.step()
             var piece = [UInt8](repeating: 0, count: 65_536)
-            let count = recv(connection, &piece, piece.count, Int32(MSG_DONTWAIT.rawValue))
+            let count = recv(connection, &piece, piece.count, Int32(MSG_DONTWAIT))
             if count == 0 { throw Closed() }
             if count > 0 { received += piece[..<count] }
             if let reply = Self.parse(received) { return reply }

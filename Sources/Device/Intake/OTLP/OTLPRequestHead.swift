@@ -5,8 +5,8 @@ import TelemetryBasics
 /// What the head of a request asks for, and whether the agent answers such a request at all. Pure.
 ///
 /// A page in a browser of this machine can reach loopback, too. Browsers send `Origin` with each POST to another
-/// origin. A page whose own name was made to lead to loopback (DNS rebinding) has that name as `Host`. Both are refused before
-/// anything of the body is read.
+/// origin. A page whose own name was made to lead to loopback (DNS rebinding) has that name as `Host`. Both are refused
+/// before anything of the body is read.
 struct OTLPRequestHead: Equatable {
     let signal: OTLPSignal
     let encoding: OTLPEncoding
