@@ -42,7 +42,8 @@ import WireModel
         context.resource.attributes = [attribute("service.name", .stringValue("shop"))]
         context.scopeMetrics = [scope]
         return OTLPMetricRecord(
-            context: try context.serializedBytes(), body: try metrics.serializedBytes(), points: 1)
+            context: try context.serializedBytes(), body: try metrics.serializedBytes(), points: 1,
+            service: "till")
     }
 
     @Test func `Data points are on disk once they are taken, and arrive with their context`() async throws {
@@ -60,7 +61,7 @@ import WireModel
         try await bench.arrived { try await arrived().count == 5 }
         for (stored, made) in zip(try await arrived(), records) {
             #expect(stored.header.body(of: stored.bytes) == made.body && stored.context == made.context)
-            #expect(stored.header.module == "otlp.shop" && stored.header.application == "shop")
+            #expect(stored.header.module == "otlp.shop" && stored.header.application == "till")
             #expect(stored.header.bootID == nil || stored.header.timeSinceBoot > 0)
         }
         await sampler.stop()

@@ -82,13 +82,14 @@ def record_kinds(schema):
     """What a kind of record says, for both sides."""
     lines = [
         HEADER + "import SwiftProtobuf\n", "extension WireRecordKind {",
-        "    /// The message in the body; `nil` for a kind that only collectors make, and for one of a later version.",
+        "    /// The message in the body; `nil` for a kind of OTLP, and for one of a later version.",
         "    package var body: (any Message.Type)? {", "        switch self {"]
     lines += [f"        case .{kind.swift}: {schema.body(kind).swift}.self" for kind in schema.kinds]
     made = ", ".join(f".{kind.swift}" for kind in schema.all_kinds if kind not in schema.kinds)
     lines += [
         f"        case {made}, .unspecified, .UNRECOGNIZED: nil", "        }", "    }", "",
-        "    /// Whether only collectors make records of this kind, of what came as OTLP. No device may send them.",
+        "    /// Whether collectors make records of this kind, of what came as OTLP. A device may send one of them with a",
+        "    /// context of its own (`RecordEnvelope.mayComeFromDevice`).",
         "    package var isMadeByCollectors: Bool {", "        switch self {", f"        case {made}: true",
         "        default: false", "        }", "    }", "",
         "    /// The kind in one word; a sample's is that of its module. `nil` for a kind of a later version.",

@@ -224,12 +224,13 @@ def one_line(group):
             metadata = {f"resource.{item.key}": plain(item.value) for item in group.resource.attributes}
             metadata |= {f"scope.{item.key}": plain(item.value) for item in scope.scope.attributes}
             metadata |= {item.key: plain(item.value) for item in record.attributes}
-            metadata |= {"scopeVersion": scope.scope.version, "scopeSchema": scope.schema_url,
-                         "severity": record.severity_text, "severityNumber": record.severity_number,
-                         "traceID": record.trace_id.hex(), "spanID": record.span_id.hex(), "flags": record.flags,
-                         "event": record.event_name}
+            fields = {"scopeVersion": scope.scope.version, "scopeSchema": scope.schema_url,
+                      "resourceSchema": group.schema_url, "severity": record.severity_text,
+                      "severityNumber": record.severity_number, "traceID": record.trace_id.hex(),
+                      "spanID": record.span_id.hex(), "flags": record.flags, "event": record.event_name}
+            metadata |= {key: value for key, value in fields.items() if value}
             yield line("warning", scope.scope.name, as_text(plain(record.body)),
-                       {key: as_text(value) for key, value in metadata.items() if value not in ("", 0) or key == "n"})
+                       {key: as_text(value) for key, value in metadata.items()})
 
 
 def lines():

@@ -47,7 +47,7 @@ import WireModel
         let reply = try scene.exchange("/v1/metrics", body: OTLPScene.gauge([1, 2, 3]))
         #expect(reply.status == 200 && reply.body.isEmpty)
         let record = try #require(scene.sink.records.withLock { $0 }.first)
-        #expect(record.points == 3)
+        #expect(record.points == 3 && record.service == "till")
         let context = try OTLPResourceMetrics(serializedBytes: record.context)
         #expect(context.resource.text("service.name") == "till" && context.scopeMetrics.map(\.scope.name) == ["shop"])
         let metrics = try OTLPScopeMetrics(serializedBytes: record.body)

@@ -165,6 +165,9 @@ import WireModel
         #expect(quota.secondsUntilRoom(for: 1, at: midnight - 5_000_000) == 6)
         #expect(quota.secondsUntilRoom(for: 1, at: midnight - 86_400_000_000) != nil)
         #expect(quota.secondsUntilRoom(for: 100, at: midnight) == nil)
+        #expect(quota.secondsUntilRoom(for: 101, at: midnight) == nil, "no day would have room for it")
+        quota.take(101, at: midnight)
+        #expect(quota.secondsUntilRoom(for: 0, at: midnight) != nil)
         var unbounded = DailyQuota(limit: nil)
         #expect(unbounded.secondsUntilRoom(for: .max, at: midnight) == nil)
     }

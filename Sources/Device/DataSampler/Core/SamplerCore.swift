@@ -407,12 +407,15 @@ final class SamplerCore: Sendable {
     }
 
     /// Queues data points of OTLP. The caller has asked whether the module is sampled.
+    /// - Parameter source: stands for the application where no service is named, or its name may not be told.
     func record(
-        _ record: OTLPMetricRecord, module: String, of application: String, durability: Durability
+        _ record: OTLPMetricRecord, module: String, of source: String, durability: Durability
     ) async throws(DataSamplerError) {
+        let tells = state.withLock { $0.filter.policy[.custom] == .send }
+        let hasName = tells && (1...Self.maximumApplicationBytes).contains(record.service.utf8.count)
         _ = try await make(
-            .sample, .sample, .otlpMetrics, module: module, of: application, at: clock.now(), body: record.body,
-            context: record.context, durability: durability)
+            .sample, .sample, .otlpMetrics, module: module, of: hasName ? record.service : source, at: clock.now(),
+            body: record.body, context: record.context, durability: durability)
     }
 
     /// Makes a beacon of the present and returns its number once it is on synced disk.

@@ -10,9 +10,11 @@ package struct OTLPMetricRecord: Equatable, Sendable {
     /// `ScopeMetrics` without scope and schema URL, whose points have one time.
     package let body: Data
     package let points: Int
+    /// The resource's `service.name`; empty if it has none.
+    package let service: String
 
-    package init(context: Data, body: Data, points: Int) {
-        (self.context, self.body, self.points) = (context, body, points)
+    package init(context: Data, body: Data, points: Int, service: String) {
+        (self.context, self.body, self.points, self.service) = (context, body, points, service)
     }
 
     /// Bytes of the points of a record, about. A reader decodes a whole record for one point.
@@ -25,6 +27,7 @@ package struct OTLPMetricRecord: Equatable, Sendable {
     static func all(of request: OTLPMetricsRequest, _ tally: inout OTLPTally) -> [OTLPMetricRecord] {
         var records: [OTLPMetricRecord] = []
         for (number, group) in request.resourceMetrics.enumerated() {
+            let service = group.resource.text("service.name") ?? ""
             for (position, scope) in group.scopeMetrics.enumerated() {
                 var packer = OTLPPointPacker(bytes: bytes)
                 for metric in scope.metrics { packer.add(metric) }
@@ -39,7 +42,8 @@ package struct OTLPMetricRecord: Equatable, Sendable {
                             at: "resource_metrics[\(number)].scope_metrics[\(position)]")
                         continue
                     }
-                    records.append(OTLPMetricRecord(context: context, body: body, points: packed.points))
+                    records.append(
+                        OTLPMetricRecord(context: context, body: body, points: packed.points, service: service))
                 }
             }
         }

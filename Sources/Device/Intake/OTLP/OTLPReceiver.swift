@@ -174,7 +174,8 @@ struct DailyQuota {
     mutating func secondsUntilRoom(for bytes: Int, at time: Int64) -> Int? {
         guard let limit else { return nil }
         begin(time)
-        guard taken + bytes > limit else { return nil }
+        // The first request of a day may be larger than the quota: it would never find room.
+        guard taken > 0, bytes > limit - taken else { return nil }
         return Int(((day + 1) * Self.dayMicroseconds - time) / 1_000_000) + 1
     }
 

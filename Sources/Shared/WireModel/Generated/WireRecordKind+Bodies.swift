@@ -2,7 +2,7 @@
 import SwiftProtobuf
 
 extension WireRecordKind {
-    /// The message in the body; `nil` for a kind that only collectors make, and for one of a later version.
+    /// The message in the body; `nil` for a kind of OTLP, and for one of a later version.
     package var body: (any Message.Type)? {
         switch self {
         case .beacon: WireBeacon.self
@@ -19,7 +19,8 @@ extension WireRecordKind {
         }
     }
 
-    /// Whether only collectors make records of this kind, of what came as OTLP. No device may send them.
+    /// Whether collectors make records of this kind, of what came as OTLP. A device may send one of them with a
+    /// context of its own (`RecordEnvelope.mayComeFromDevice`).
     package var isMadeByCollectors: Bool {
         switch self {
         case .otlpContext, .otlpLog, .otlpMetrics: true
