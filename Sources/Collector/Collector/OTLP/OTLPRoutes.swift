@@ -11,7 +11,7 @@ import WireModel
 /// Receives logs and metrics as OTLP/HTTP. `Schemas/otlp/README.md` has the design.
 ///
 /// ```
-/// token ─► type ─► body ─► decode ─► rules ─► items by device ─► standing ─► quotas ─► store ─► 200
+/// token ─► type ─► body ─► decode ─► rules ─► items by device ─► standing ─► quotas ─► turn ─► store ─► 200
 ///                  limits and budget                            new devices
 /// ```
 ///
@@ -21,6 +21,7 @@ struct OTLPRoutes: RouteGroup {
     let shared: RouteContext
     let limits: OTLPLimits
     let executor: PeopleExecutor
+    let turns: OTLPTurns
 
     func add(to router: CollectorRouter) {
         router.otlpSenders
@@ -97,8 +98,26 @@ struct OTLPRoutes: RouteGroup {
             guard let row = rows[entry.device.id] else { continue }
             if let full = metadata.recordRefusal(of: row, at: context.now) { throw Problem.otlpQuota(full) }
         }
-        let stream: StreamName = signal == .logs ? .event : .sample
+        do {
+            let refused = try await turns.inTurn(
+                of: context.caller.tokenID, items: entries.reduce(0) { $0 + $1.items }
+            ) {
+                try await store(entries, rows, to: signal == .logs ? .event : .sample, context)
+            }
+            for device in refused { items.reject(device, .refusedByStore) }
+        } catch is OTLPTurns.Refusal {
+            throw Problem.storeUnavailable(
+                "Other requests of this token are still being stored. Send less at a time.",
+                wait: 4_000_000 + reader.budget.retrySlot())
+        }
+    }
+
+    /// - Returns: the devices whose items the store never takes.
+    private func store(
+        _ entries: [OTLPItems.Entry], _ rows: [DeviceID: DeviceRow], to stream: StreamName, _ context: OTLPContext
+    ) async throws -> [DeviceID] {
         var waiting = entries
+        var refused: [DeviceID] = []
         for attempt in 0... {
             let answers = await store.append(
                 waiting.map { entry in
@@ -118,10 +137,10 @@ struct OTLPRoutes: RouteGroup {
                     logger.error(
                         "records of OTLP refused by the store",
                         metadata: ["device.id": "\(entry.device.id)", "detail": "\(answer.detail)"])
-                    items.reject(entry.device.id, .refusedByStore)
+                    refused.append(entry.device.id)
                 }
             }
-            guard !again.isEmpty else { return }
+            guard !again.isEmpty else { return refused }
             // If nothing at all was stored, the sender's repeat costs nobody anything.
             guard again.count < entries.count, attempt < Tunables.OTLP.storeAttempts else {
                 throw Problem.storeUnavailable(detail, wait: 4_000_000 + reader.budget.retrySlot())
