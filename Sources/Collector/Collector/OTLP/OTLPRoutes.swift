@@ -118,7 +118,8 @@ struct OTLPRoutes: RouteGroup {
     ) async throws -> [DeviceID] {
         var waiting = entries
         var refused: [DeviceID] = []
-        for attempt in 0... {
+        var attempt = 0
+        while true {
             let answers = await store.append(
                 waiting.map { entry in
                     UnnumberedItems(
@@ -146,6 +147,7 @@ struct OTLPRoutes: RouteGroup {
                 throw Problem.storeUnavailable(detail, wait: 4_000_000 + reader.budget.retrySlot())
             }
             waiting = again
+            attempt += 1
             try await Task.sleep(for: Tunables.OTLP.storePause)
         }
     }

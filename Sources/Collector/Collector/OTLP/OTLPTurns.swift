@@ -18,6 +18,8 @@ actor OTLPTurns {
     private struct Line {
         var items = 0
         var waiting: [Waiter] = []
+
+        func has(roomFor items: Int, _ most: Int) -> Bool { self.items == 0 || self.items + items <= most }
     }
 
     private let most: Int
@@ -93,8 +95,4 @@ actor OTLPTurns {
         }
         lines[token] = line.items == 0 && line.waiting.isEmpty ? nil : line
     }
-}
-
-extension OTLPTurns.Line {
-    fileprivate func has(roomFor items: Int, _ most: Int) -> Bool { self.items == 0 || self.items + items <= most }
 }
