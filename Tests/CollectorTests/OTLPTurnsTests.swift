@@ -21,7 +21,9 @@ import Testing
         _ name: String, of token: String, items: Int, _ turns: OTLPTurns, _ store: Store
     ) async throws -> Task<Void, any Error> {
         let (begun, waiting) = (await store.begun.count, await turns.waiting)
-        let task = Task { try await turns.inTurn(of: token, items: items) { await store.hold(name) } }
+        let task = Task {
+            try await turns.inTurn(of: token, items: items, since: .now) { await store.hold(name) }
+        }
         while await store.begun.count == begun, await turns.waiting == waiting { await Task.yield() }
         return task
     }
@@ -61,11 +63,25 @@ import Testing
         try await small.value
     }
 
+    @Test func `A request that was slow before waits no more, and is not refused if it need not wait`() async throws {
+        let (turns, store) = (OTLPTurns(most: 100, longestWait: .seconds(60)), Store())
+        let longAgo = ContinuousClock.now - .seconds(61)
+        let first = Task { try await turns.inTurn(of: "a", items: 90, since: longAgo) { await store.hold("first") } }
+        while await store.begun.isEmpty { await Task.yield() }
+        await #expect(throws: OTLPTurns.Refusal.self) {
+            try await turns.inTurn(of: "a", items: 90, since: longAgo) { await store.hold("second") }
+        }
+        await store.finish("first")
+        try await first.value
+    }
+
     @Test func `A request that fails ends its turn`() async throws {
         let turns = OTLPTurns(most: 1, longestWait: .seconds(600))
         struct Failure: Error {}
         for _ in 0..<3 {
-            await #expect(throws: Failure.self) { try await turns.inTurn(of: "a", items: 5) { throw Failure() } }
+            await #expect(throws: Failure.self) {
+                try await turns.inTurn(of: "a", items: 5, since: .now) { throw Failure() }
+            }
         }
         #expect(await turns.waiting == 0)
     }

@@ -48,13 +48,15 @@ struct OTLPRoutes: RouteGroup {
             throw Problem.unsupportedMediaType("Content-Type must be \(expected).")
         }
         let sender = context.caller
+        let start = ContinuousClock.now
         if let full = metadata.recordRefusal(ofOrganization: sender.organization, at: context.now) {
             throw Problem.otlpQuota(full)
         }
         return try await reader.readOTLP(request, context, limit: limits.bodyBytes) { body, received, place in
             reader.metrics.readOTLP(Received.signal, compressed: received, inflated: body.count)
-            // Decoding a large request takes seconds. Swift's own threads stay free for devices meanwhile.
-            var items = try await withTaskExecutorPreference(executor.lane(of: sender.organization)) {
+            // Decoding a large request takes seconds. Swift's own threads stay free for devices meanwhile, and tokens
+            // take turns.
+            var items = try await withTaskExecutorPreference(executor.lane(of: sender.tokenID)) {
                 var decoded: Received
                 do {
                     decoded = try Received.decode(body, as: encoding, limits: limits) { elements in
@@ -64,7 +66,7 @@ struct OTLPRoutes: RouteGroup {
                 let tally = decoded.removeForbidden()
                 return makeItems(decoded, tally)
             }
-            try await keep(&items, of: Received.signal, context)
+            try await keep(&items, of: Received.signal, since: start, context)
             reader.metrics.stored(Received.signal, items.tally)
             return OTLPAnswer.accepted(Received.signal, items.tally, as: encoding).response
         }
@@ -74,7 +76,9 @@ struct OTLPRoutes: RouteGroup {
 
     /// Returns once every item is on synced disk, or rejected in the tally.
     /// - Throws: `Problem` if something was not stored that may be stored later.
-    private func keep(_ items: inout OTLPItems, of signal: OTLPSignal, _ context: OTLPContext) async throws {
+    private func keep(
+        _ items: inout OTLPItems, of signal: OTLPSignal, since start: ContinuousClock.Instant, _ context: OTLPContext
+    ) async throws {
         let named = items.filled
         guard !named.isEmpty else { return }
         guard named.count <= Tunables.OTLP.devicesPerRequest else {
@@ -100,7 +104,7 @@ struct OTLPRoutes: RouteGroup {
         }
         do {
             let refused = try await turns.inTurn(
-                of: context.caller.tokenID, items: entries.reduce(0) { $0 + $1.items }
+                of: context.caller.tokenID, items: entries.reduce(0) { $0 + $1.items }, since: start
             ) {
                 try await store(entries, rows, to: signal == .logs ? .event : .sample, context)
             }

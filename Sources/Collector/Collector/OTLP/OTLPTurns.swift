@@ -29,7 +29,7 @@ actor OTLPTurns {
 
     /// - Parameters:
     ///   - most: items that the store has of one token. A larger request goes alone.
-    ///   - longestWait: after which a request is refused.
+    ///   - longestWait: after which a request is refused, counted from its beginning.
     init(most: Int = Tunables.OTLP.itemsInStore, longestWait: Duration = Tunables.OTLP.longestWait) {
         self.most = most
         self.longestWait = longestWait
@@ -39,11 +39,13 @@ actor OTLPTurns {
     var waiting: Int { lines.values.reduce(0) { $0 + $1.waiting.count } }
 
     /// Runs `operation` when it is the request's turn.
+    /// - Parameter start: when the request began. One that has taken long to decode waits the shorter, but a request
+    ///   that need not wait is never refused.
     /// - Throws: `Refusal` if the turn does not come.
     nonisolated func inTurn<Result: Sendable>(
-        of token: String, items: Int, _ operation: () async throws -> Result
+        of token: String, items: Int, since start: ContinuousClock.Instant, _ operation: () async throws -> Result
     ) async throws -> Result {
-        guard await begin(token, items) else { throw Refusal() }
+        guard await begin(token, items, start + longestWait) else { throw Refusal() }
         do {
             let result = try await operation()
             await end(token, items)
@@ -56,7 +58,7 @@ actor OTLPTurns {
 
     struct Refusal: Error {}
 
-    private func begin(_ token: String, _ items: Int) async -> Bool {
+    private func begin(_ token: String, _ items: Int, _ limit: ContinuousClock.Instant) async -> Bool {
         let line = lines[token, default: Line()]
         if line.waiting.isEmpty, line.has(roomFor: items, most) {
             lines[token, default: Line()].items += items
@@ -65,7 +67,7 @@ actor OTLPTurns {
         lastID += 1
         let id = lastID
         let deadline = Task {
-            try await Task.sleep(for: longestWait)
+            try await Task.sleep(until: limit, clock: .continuous)
             giveUp(id, of: token)
         }
         defer { deadline.cancel() }
