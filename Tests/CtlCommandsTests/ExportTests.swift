@@ -153,6 +153,24 @@ private final class ScriptedCollector {
         #expect(lines.count == 3 && lines[2].isEmpty)
     }
 
+    @Test func `Only the stream that has a kind is asked for it`() throws {
+        for (arguments, streams) in [
+            ([], ["status", "event", "sample"]), (["--kind", "beacon"], ["status"]),
+            (["--kind", "otlp-log"], ["event"]), (["--kind", "otlp-metrics"], ["sample"]),
+            (["--module", "system"], ["sample"]),
+        ] {
+            #expect(try ExportCommand.parse(arguments).streams == streams)
+        }
+    }
+
+    @Test func `An export that ended before it began tells what to remove`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/out"
+        try Data().write(to: URL(fileURLWithPath: path + ".partial"))
+        let error = #expect(throws: CommandError.self) { try ExportFile.plan(of: path) }
+        #expect(error?.message.contains("Remove \(path).partial, and leave out --resume") == true)
+    }
+
     @Test(arguments: [
         (["--json"], "give --output"), (["--resume"], "needs --output"), (["--format", "xml"], "expected json or csv"),
         (["--resume", "--output", "x", "--kind", "event"], "give no filter"), (["--patience=-1"], "expected 0"),

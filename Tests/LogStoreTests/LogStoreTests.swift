@@ -144,7 +144,11 @@ import WireModel
     @Test func `Segments are full at five million bytes, and all lines are there`() async throws {
         let store = try store { $0.level = .verbose }
         let text = String(repeating: "0123456789", count: 400)
-        for _ in 1...3000 { store.information(text) }
+        for line in 1...3000 {
+            store.information(text)
+            // On a busy machine the writer falls behind, and lines beyond the memory limit are dropped.
+            if line.isMultiple(of: 500) { store.flush() }
+        }
         await store.close()
         let log = try written()
         #expect(log.faults.isEmpty && log.lines.count == 3000 && log.segments.count == 3)

@@ -72,7 +72,8 @@ let package = Package(
             ["CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", "Registry", logging]),
         .systemLibrary(name: "CLibPQ"),
         target("JSON", []),
-        target("RecordViews", ["TelemetryBasics", "WireModel", "JSON", swiftProtobuf]),
+        target("OTLP", ["TelemetryBasics", swiftProtobuf]),
+        target("RecordViews", ["TelemetryBasics", "WireModel", "OTLP", "JSON", swiftProtobuf]),
         target("PostgreSQL", ["CollectorTunables", "TelemetryBasics", "CLibPQ", logging]),
         target(
             "HTTPConnection",
@@ -80,8 +81,8 @@ let package = Package(
         target(
             "ClickHouse",
             [
-                "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore, nioHTTP1, nioPosix,
-                logging,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "Gzip", "HTTPConnection", asyncHTTPClient, nioCore,
+                nioHTTP1, nioPosix, logging,
             ]),
         target(
             "ClusterStore",
@@ -95,7 +96,7 @@ let package = Package(
             dependencies: [
                 "CSQLite", "SQLite", "Gzip", "WireModel", "MetricCatalog", "RecordQueue", "SampleModules",
                 "RecordStore", "SQLiteRecordStore", "ClickHouse", "PostgreSQL", "ClusterStore",
-                "LogStore", "Encryption",
+                "LogStore", "Encryption", "OTLP",
                 argumentParser,
                 logging,
             ],

@@ -95,6 +95,12 @@ package enum Tunables {
         /// Requests with records of one token that are read or stored at a time. Range: 1 to
         /// `IngestBudget.maximumOtherBodies`.
         package static let bodiesPerToken = 32
+        /// Log records or data points of one token that the store has before it at a time; a larger request goes alone.
+        /// The requests of others wait as long as these take. Range: 1,000 to 1,000,000.
+        package static let itemsInStore = 16_384
+        /// How long a request waits for its turn before the answer is 503: senders wait ten seconds for an answer.
+        /// Range: 1 s to 30 s, less than a connection's limit of an answer.
+        package static let longestWait = Duration.seconds(8)
         /// How often what a store could not take is tried again before the answer is 503, and the pause before that:
         /// senders wait ten seconds for an answer. Range: 0 to 5, and 10 ms to 1 s.
         package static let storeAttempts = 3

@@ -59,8 +59,8 @@ package final class PeopleExecutor: Sendable {
     /// its arguments, and checks only after that whether its limit on memory leaves room for threads.
     package static let shared = PeopleExecutor(threads: System.coreCount)
 
-    /// Threads for the decoding of requests of OTLP, which organizations share in the same way. They also start at the
-    /// first use.
+    /// Threads for the decoding of requests of OTLP, which tokens share as organizations do above. They also start at
+    /// the first use.
     package static let otlp = PeopleExecutor(threads: System.coreCount)
 
     package init(threads: Int) { pool = SharedPool(threads: threads) }

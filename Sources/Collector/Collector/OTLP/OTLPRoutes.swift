@@ -11,7 +11,7 @@ import WireModel
 /// Receives logs and metrics as OTLP/HTTP. `Schemas/otlp/README.md` has the design.
 ///
 /// ```
-/// token ─► type ─► body ─► decode ─► rules ─► items by device ─► standing ─► quotas ─► store ─► 200
+/// token ─► type ─► body ─► decode ─► rules ─► items by device ─► standing ─► quotas ─► turn ─► store ─► 200
 ///                  limits and budget                            new devices
 /// ```
 ///
@@ -21,6 +21,7 @@ struct OTLPRoutes: RouteGroup {
     let shared: RouteContext
     let limits: OTLPLimits
     let executor: PeopleExecutor
+    let turns: OTLPTurns
 
     func add(to router: CollectorRouter) {
         router.otlpSenders
@@ -47,13 +48,15 @@ struct OTLPRoutes: RouteGroup {
             throw Problem.unsupportedMediaType("Content-Type must be \(expected).")
         }
         let sender = context.caller
+        let start = ContinuousClock.now
         if let full = metadata.recordRefusal(ofOrganization: sender.organization, at: context.now) {
             throw Problem.otlpQuota(full)
         }
         return try await reader.readOTLP(request, context, limit: limits.bodyBytes) { body, received, place in
             reader.metrics.readOTLP(Received.signal, compressed: received, inflated: body.count)
-            // Decoding a large request takes seconds. Swift's own threads stay free for devices meanwhile.
-            var items = try await withTaskExecutorPreference(executor.lane(of: sender.organization)) {
+            // Decoding a large request takes seconds. Swift's own threads stay free for devices meanwhile, and tokens
+            // take turns.
+            var items = try await withTaskExecutorPreference(executor.lane(of: sender.tokenID)) {
                 var decoded: Received
                 do {
                     decoded = try Received.decode(body, as: encoding, limits: limits) { elements in
@@ -63,7 +66,7 @@ struct OTLPRoutes: RouteGroup {
                 let tally = decoded.removeForbidden()
                 return makeItems(decoded, tally)
             }
-            try await keep(&items, of: Received.signal, context)
+            try await keep(&items, of: Received.signal, since: start, context)
             reader.metrics.stored(Received.signal, items.tally)
             return OTLPAnswer.accepted(Received.signal, items.tally, as: encoding).response
         }
@@ -73,7 +76,9 @@ struct OTLPRoutes: RouteGroup {
 
     /// Returns once every item is on synced disk, or rejected in the tally.
     /// - Throws: `Problem` if something was not stored that may be stored later.
-    private func keep(_ items: inout OTLPItems, of signal: OTLPSignal, _ context: OTLPContext) async throws {
+    private func keep(
+        _ items: inout OTLPItems, of signal: OTLPSignal, since start: ContinuousClock.Instant, _ context: OTLPContext
+    ) async throws {
         let named = items.filled
         guard !named.isEmpty else { return }
         guard named.count <= Tunables.OTLP.devicesPerRequest else {
@@ -97,9 +102,28 @@ struct OTLPRoutes: RouteGroup {
             guard let row = rows[entry.device.id] else { continue }
             if let full = metadata.recordRefusal(of: row, at: context.now) { throw Problem.otlpQuota(full) }
         }
-        let stream: StreamName = signal == .logs ? .event : .sample
+        do {
+            let refused = try await turns.inTurn(
+                of: context.caller.tokenID, items: entries.reduce(0) { $0 + $1.items }, since: start
+            ) {
+                try await store(entries, rows, to: signal == .logs ? .event : .sample, context)
+            }
+            for device in refused { items.reject(device, .refusedByStore) }
+        } catch is OTLPTurns.Refusal {
+            throw Problem.storeUnavailable(
+                "Other requests of this token are still being stored. Send less at a time.",
+                wait: 4_000_000 + reader.budget.retrySlot())
+        }
+    }
+
+    /// - Returns: the devices whose items the store never takes.
+    private func store(
+        _ entries: [OTLPItems.Entry], _ rows: [DeviceID: DeviceRow], to stream: StreamName, _ context: OTLPContext
+    ) async throws -> [DeviceID] {
         var waiting = entries
-        for attempt in 0... {
+        var refused: [DeviceID] = []
+        var attempt = 0
+        while true {
             let answers = await store.append(
                 waiting.map { entry in
                     UnnumberedItems(
@@ -118,15 +142,16 @@ struct OTLPRoutes: RouteGroup {
                     logger.error(
                         "records of OTLP refused by the store",
                         metadata: ["device.id": "\(entry.device.id)", "detail": "\(answer.detail)"])
-                    items.reject(entry.device.id, .refusedByStore)
+                    refused.append(entry.device.id)
                 }
             }
-            guard !again.isEmpty else { return }
+            guard !again.isEmpty else { return refused }
             // If nothing at all was stored, the sender's repeat costs nobody anything.
             guard again.count < entries.count, attempt < Tunables.OTLP.storeAttempts else {
                 throw Problem.storeUnavailable(detail, wait: 4_000_000 + reader.budget.retrySlot())
             }
             waiting = again
+            attempt += 1
             try await Task.sleep(for: Tunables.OTLP.storePause)
         }
     }

@@ -43,7 +43,10 @@ struct RecordRoutes: RouteGroup {
         }
         guard let kind = RecordKindName.kind(text), let owner = RecordKindName.stream(of: kind),
             kind != WireRecordKind.commandResult.rawValue
-        else { throw .invalidParameter("kind", "is \(text); expected beacon, event, or sample- with a module's kind.") }
+        else {
+            throw .invalidParameter(
+                "kind", "is \(text); expected beacon, event, otlp-log, otlp-metrics, or sample- with a module's kind.")
+        }
         guard owner == stream else { throw .invalidParameter("kind", "is \(text), which is in stream \(owner).") }
         return [kind]
     }

@@ -113,7 +113,7 @@ package struct CollectorServer: Sendable {
         deviceMetrics = DeviceMetricReader(store: store, metadata: metadata, settings: settings.deviceMetrics)
         let groups: [any RouteGroup] = [
             EnrollmentRoutes(shared: shared, certificates: certificates), IngestRoutes(shared: shared),
-            OTLPRoutes(shared: shared, limits: settings.budget.otlpLimits, executor: .otlp),
+            OTLPRoutes(shared: shared, limits: settings.budget.otlpLimits, executor: .otlp, turns: OTLPTurns()),
             ProfileRoutes(shared: shared, pins: pins), ProfileRevisionRoutes(shared: shared, pins: pins),
             DeviceRoutes(shared: shared, brokerConnection: brokerConnection), DoNotDisturbRoutes(shared: shared),
             AssignmentRoutes(shared: shared),

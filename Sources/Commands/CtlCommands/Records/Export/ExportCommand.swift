@@ -32,7 +32,11 @@ struct ExportCommand: AsyncParsableCommand {
         completion: .devices)
     var device: [String] = []
 
-    @Option(help: "Only records of this kind: beacon, event, or one of a module, such as sample-system.")
+    @Option(
+        help: """
+            Only records of this kind: beacon, event, otlp-log, otlp-metrics, or one of a module, such as \
+            sample-system.
+            """)
     var kind: String?
 
     @Option(help: "Only samples of this module, such as system.")
@@ -77,7 +81,8 @@ struct ExportCommand: AsyncParsableCommand {
             throw ValidationError("--format is \(format); expected json or csv")
         }
         if let kind, ["command-result", "unspecified"].contains(kind) {
-            throw ValidationError("--kind is \(kind); expected beacon, event, or sample- with a module's kind")
+            throw ValidationError(
+                "--kind is \(kind); expected beacon, event, otlp-log, otlp-metrics, or sample- with a module's kind")
         }
         if let kind, module != nil, !kind.hasPrefix("sample-") {
             throw ValidationError("--module is for samples, and --kind is \(kind): leave out one of them")
@@ -136,10 +141,11 @@ struct ExportCommand: AsyncParsableCommand {
         }
     }
 
-    private var streams: [String] {
+    /// The streams that have the records.
+    var streams: [String] {
         switch kind {
         case "beacon": ["status"]
-        case "event": ["event"]
+        case "event", "otlp-log": ["event"]
         case .some: ["sample"]
         case nil: module != nil ? ["sample"] : ["status", "event", "sample"]
         }

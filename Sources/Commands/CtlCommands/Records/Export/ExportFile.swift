@@ -85,8 +85,10 @@ struct ExportFile: ~Copyable {
     static func plan(of path: String) throws(CommandError) -> ExportPlan {
         let file = planPath(path)
         guard let bytes = try? Files<FileError>.read(file, maximumBytes: maximumPlanBytes) else {
+            let partial = partial(path)
+            let remedy = Paths.exists(partial) ? "Remove \(partial), and leave out --resume" : "Leave out --resume"
             throw CommandError(
-                .usage, "there is no export to \(path) that could go on: \(file) is missing. Leave out --resume")
+                .usage, "there is no export to \(path) that could go on: \(file) is missing. \(remedy)")
         }
         guard let value = try? JSONValue(parsing: Data(bytes), limits: .own), let plan = ExportPlan(value) else {
             throw CommandError(
