@@ -275,6 +275,14 @@ let package = Package(
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
+        // Sends records on as OTLP.
+        target(
+            "Forwarding", in: .collector,
+            [
+                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "OTLP", "MetricCatalog", "RecordViews",
+                "RecordStore", "Registry", "Gzip", "HTTPConnection", swiftProtobuf, asyncHTTPClient, nioPosix, metrics,
+                logging,
+            ]),
         // Devices that come through a message broker; it brings libmosquitto.
         target(
             "MQTTIntake", in: .collector,
@@ -310,7 +318,7 @@ let package = Package(
             "CollectorCommands", in: .commands,
             [
                 "CollectorTunables", "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console",
-                "MQTTClient", "MQTTIntake",
+                "MQTTClient", "MQTTIntake", "Forwarding",
                 "CollectorAPI",
                 "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
                 "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL", "ClickHouse",
@@ -518,6 +526,13 @@ let package = Package(
                 yams, crypto, logging, metrics,
             ]),
         tests(
+            "Forwarding",
+            [
+                "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "JSON",
+                "OTLP", "MetricCatalog", "RecordStore", "Registry", "SQLiteRecordStore", "HTTPConnection",
+                "HTTPTestKit", swiftProtobuf, metrics, logging,
+            ]),
+        tests(
             "MQTTIntake",
             [
                 "TestKit", "MosquittoTestKit", "StoreTestKit", "WireModel", "Gzip", "MQTTClient",
@@ -569,6 +584,7 @@ let package = Package(
             exclude: [
                 "Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c", "Support/interrupts.c",
                 "Support/kill-steps.c", "OTLP/otlp-sdk.py", "OTLP/otlp-kills.py",
+                "OTLP/forward-compare.py", "OTLP/forward-receiver.py",
             ],
             swiftSettings: settings),
     ]

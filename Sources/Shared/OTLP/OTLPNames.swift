@@ -25,3 +25,8 @@ package typealias OTLPHistogramPoint = Opentelemetry_Proto_Metrics_V1_HistogramD
 package typealias OTLPExponentialPoint = Opentelemetry_Proto_Metrics_V1_ExponentialHistogramDataPoint
 package typealias OTLPSummaryPoint = Opentelemetry_Proto_Metrics_V1_SummaryDataPoint
 package typealias OTLPExemplar = Opentelemetry_Proto_Metrics_V1_Exemplar
+
+extension OTLPLogRecord {
+    /// The attribute that says which log record it is, however often it is sent.
+    package static let uidKey = "log.record.uid"
+}

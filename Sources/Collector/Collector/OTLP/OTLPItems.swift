@@ -37,9 +37,6 @@ struct OTLPItems {
     /// Microseconds since 1970, for a record without a time.
     private let receivedAt: Int64
 
-    /// The attribute that says which log record it is, however often it is sent.
-    static let uidKey = "log.record.uid"
-
     /// - Parameter request: freed of what the protocol forbids.
     init(_ request: OTLPLogsRequest, _ tally: OTLPTally, organization: String, receivedAt: Int64) {
         (self.tally, self.organization, self.receivedAt) = (tally, organization, receivedAt)
@@ -295,7 +292,7 @@ struct OTLPPointPacker {
 extension OTLPLogRecord {
     /// What says which record it is; `nil` if nothing does.
     fileprivate var uid: String? {
-        let attribute = attributes.first { $0.key.utf8.elementsEqual(OTLPItems.uidKey.utf8) }
+        let attribute = attributes.first { $0.key.utf8.elementsEqual(Self.uidKey.utf8) }
         guard case .stringValue(let text)? = attribute?.value.value, !text.isEmpty else { return nil }
         return text
     }
