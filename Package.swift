@@ -515,7 +515,7 @@ let package = Package(
                 "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
                 "CommandKit",
                 "CollectorCommands",
-                "MQTTClient",
+                "MQTTClient", "Forwarding",
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
@@ -528,9 +528,8 @@ let package = Package(
         tests(
             "Forwarding",
             [
-                "CollectorTunables", "TestKit", "DeviceTestKit", "StoreTestKit", "TelemetryBasics", "WireModel", "JSON",
-                "OTLP", "MetricCatalog", "RecordStore", "Registry", "SQLiteRecordStore", "HTTPConnection",
-                "HTTPTestKit", swiftProtobuf, metrics, logging,
+                "CollectorTunables", "TestKit", "StoreTestKit", "WireModel", "OTLP", "MetricCatalog", "RecordStore",
+                "Registry", "SQLiteRecordStore", "HTTPConnection", swiftProtobuf, metrics,
             ]),
         tests(
             "MQTTIntake",

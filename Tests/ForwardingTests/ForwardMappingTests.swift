@@ -184,11 +184,17 @@ import WireModel
         ]
         let request = try Self.metrics([
             try Records.stored(
-                .otlpMetrics, try metrics.serializedData(), stream: .sample, context: try context.serializedBytes())
+                .otlpMetrics, try metrics.serializedData(), stream: .sample, context: try context.serializedData())
         ])
         let group = try #require(request.resourceMetrics.first)
         #expect(group.resource == context.resource && group.scopeMetrics.first?.scope.name == "shop")
-        #expect(group.scopeMetrics.first?.metrics == metrics.metrics)
+        var sent = try #require(group.scopeMetrics.first?.metrics)
+        let uid = try #require(Self.text(sent[0].metadata, "ws1.record.uid"))
+        #expect(
+            ItemKey(uid: uid)
+                == ItemKey(device: Records.device, epoch: Records.epoch, stream: .sample, number: 1))
+        sent[0].metadata = []
+        #expect(sent == metrics.metrics)
     }
 
     @Test func `Devices, programs and test data have resources of their own`() throws {
@@ -220,7 +226,9 @@ import WireModel
     }
 
     @Test func `A request is full at a number of items and of bytes, and one large record goes alone`() throws {
-        let one = try Records.event("a")
+        var small = WireEvent()
+        (small.type, small.name) = (.custom, "a")
+        let one = try Records.stored(.event, small.encoded)
         var (mapping, request) = (ForwardMapping(ForwardEndpoint(), devices: 10), ForwardRequest(.logs))
         let many = Array(repeating: one, count: Tunables.Forwarding.itemsPerRequest + 5)
         #expect(

@@ -101,7 +101,8 @@ import Testing
                 Issue.record("\(next)")
                 return
             }
-            #expect(fate == .kept && machine.waited() == .send(first: 0, limit: 4))
+            #expect(fate == .kept)
+            #expect(machine.waited() == .send(first: 0, limit: 4))
         }
         #expect(machine.failingSince == 0)
     }
@@ -113,12 +114,13 @@ import Testing
             Issue.record("no wait")
             return
         }
-        #expect(machine.waited() == .moveCursor && machine.reason == "disk full")
+        #expect(machine.reason == "disk full")
+        #expect(machine.waited() == .moveCursor)
     }
 
     /// Whatever the answers are, no record is passed over without a fate, and none has two.
     @Test func `Every record of a page is sent or dropped once before the cursor moves`() {
-        var dice = SeededGenerator.announced(for: "ForwardStateMachineTests")
+        var dice = SplitMix64(seed: 7)
         for _ in 0..<2000 {
             let count = Int.random(in: 1...40, using: &dice)
             var machine = ForwardStateMachine()

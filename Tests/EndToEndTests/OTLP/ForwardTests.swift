@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import NIOCore
 import NIOHTTP1
+import PostgresTestKit
 import Synchronization
 import TestKit
 import Testing
@@ -24,20 +25,30 @@ struct ForwardTests {
         var url: String { "http://127.0.0.1:\(port)" }
         var process: ChildProcess? { child.withLock { $0 } }
 
-        init(in deployment: Deployment) throws {
-            data = deployment.directory + "/receiver"
-            log = deployment.directory + "/receiver.log"
+        init(in directory: String) throws {
+            data = directory + "/receiver"
+            log = directory + "/receiver.log"
             port = try FreePorts.one()
         }
 
-        func start(_ deployment: Deployment) async throws {
+        func start() async throws {
             let started = try ChildProcess(
                 Program.collector.path, ["serve", "--data", data, "--listen", "127.0.0.1:\(port)"],
                 environment: Program.environment([:]), output: log, errors: log)
             child.withLock { $0 = started }
-            try await deployment.until("the receiver is ready", while: started) {
-                await deployment.isReady(at: self.url)
+            let isReady = try await eventually(within: .seconds(60)) {
+                let request = HTTPClientRequest(url: self.url + "/readyz")
+                return (try? await HTTPClient.shared.execute(request, timeout: .seconds(2)).status) == .ok
             }
+            guard isReady else { throw EndToEndError("the receiver is not ready: \(Program.text(log))") }
+        }
+
+        /// - Parameter person: a token.
+        func get(_ path: String, as person: String) async throws -> String {
+            var request = HTTPClientRequest(url: url + path)
+            request.headers.add(name: "authorization", value: "Bearer \(person)")
+            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+            return String(buffer: try await response.body.collect(upTo: 4 << 20))
         }
 
         func token(_ arguments: [String]) async throws -> String {
@@ -52,9 +63,9 @@ struct ForwardTests {
         _ more: String = "", _ body: (Deployment, Receiver, _ person: String) async throws -> Void
     ) async throws {
         try await Deployment.run { deployment in
-            let receiver = try Receiver(in: deployment)
+            let receiver = try Receiver(in: deployment.directory)
             do {
-                try await receiver.start(deployment)
+                try await receiver.start()
                 let token = try await receiver.token(["--otlp", "--name", "chain"])
                 let person = try await receiver.token(["--role", "viewer", "--name", "p", "--organization", "default"])
                 try "Authorization: Bearer \(token)\n".write(
@@ -134,7 +145,7 @@ struct ForwardTests {
                     let victim = try #require(receiver.process)
                     _ = await victim.ending(within: life)
                     await victim.killAndReap()
-                    try await receiver.start(deployment)
+                    try await receiver.start()
                     kills.receiver += 1
                 }
             }
@@ -215,12 +226,7 @@ struct ForwardTests {
     @Test func `A reload sends to another endpoint, and the collector's own metrics go out`() async throws {
         try await Self.chain("    own: 5\n    kinds: [events]") { deployment, receiver, person in
             let names = try await deployment.record(events: 3, prefix: "first")
-            func get(_ path: String) async throws -> String {
-                var request = HTTPClientRequest(url: receiver.url + path)
-                request.headers.add(name: "authorization", value: "Bearer \(person)")
-                let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
-                return String(buffer: try await response.body.collect(upTo: 4 << 20))
-            }
+            func get(_ path: String) async throws -> String { try await receiver.get(path, as: person) }
             try await deployment.until("the events came") {
                 let events = try await get("/api/v1/events?kind=otlp-log&limit=100")
                 return names.allSatisfy { events.contains("\"\($0)\"") }
@@ -252,6 +258,69 @@ struct ForwardTests {
                 Program.text(deployment.directory + "/collector.log").contains("configuration reloaded")
             }
             try await deployment.stopCollector()
+        }
+    }
+
+    @Test func `In a cluster one collector forwards, and another one goes on when it dies`() async throws {
+        try await ClusterDeployment.run { cluster in
+            let receiver = try Receiver(in: cluster.directory)
+            do {
+                try await receiver.start()
+                let token = try await receiver.token(["--otlp", "--name", "chain"])
+                let person = try await receiver.token(["--role", "viewer", "--name", "p", "--organization", "default"])
+                try "Authorization: Bearer \(token)\n".write(
+                    toFile: cluster.directory + "/headers", atomically: true, encoding: .utf8)
+                let own = try String(contentsOfFile: cluster.configuration, encoding: .utf8)
+                try """
+                \(own)
+                forward:
+                  next: {url: '\(receiver.url)', headers: \(cluster.directory)/headers, kinds: [events], backlog: true}
+                """.write(toFile: cluster.configuration, atomically: true, encoding: .utf8)
+                try await cluster.start(0)
+                try await cluster.start(1)
+                var names: [String] = []
+                func came() async throws -> String {
+                    try await receiver.get("/api/v1/events?kind=otlp-log&limit=200", as: person)
+                }
+                /// A record is forwarded a minute after it came, and a turn is taken over within a minute.
+                func recordAndWait(_ prefix: String) async throws {
+                    for number in 0..<4 {
+                        names.append("\(prefix).\(number)")
+                        try await cluster.record("\(prefix).\(number)")
+                    }
+                    try await cluster.until("the events \(prefix) came", within: .seconds(200)) {
+                        let text = try await came()
+                        return names.allSatisfy { text.contains("\"\($0)\"") }
+                    }
+                }
+                try await FaultyProxy.run(upstreamPorts: cluster.ports) { proxy in
+                    let agent = try cluster.startAgent(port: proxy.port)
+                    do {
+                        try await recordAndWait("both")
+                        let metrics = try await cluster.send(.GET, "/metrics", to: 0)
+                        let isFirst = String(decoding: metrics.body, as: UTF8.self).contains("\nws1_housekeeping 1\n")
+                        let forwarding = isFirst ? 0 : 1
+                        let counts = String(decoding: metrics.body, as: UTF8.self).contains("ws1_forward_records_total")
+                        #expect(counts == isFirst)
+                        await cluster.kill(forwarding)
+                        try await recordAndWait("one")
+                        try await cluster.start(forwarding)
+                        try await recordAndWait("again")
+                        try await cluster.stop(agent: agent)
+                    } catch {
+                        await agent.killAndReap()
+                        throw error
+                    }
+                }
+                let text = try await came()
+                for name in names {
+                    #expect(text.components(separatedBy: "\"\(name)\"").count == 2, "\(name) once")
+                }
+                await receiver.process?.killAndReap()
+            } catch {
+                await receiver.process?.killAndReap()
+                throw error
+            }
         }
     }
 }

@@ -6,8 +6,8 @@
 EXPORT has the records of the first collector, as `ws1ctl export --test --metrics` writes them. URL is the second
 collector, which keeps what came as OTLP. FILE is what forward-receiver.py wrote, which keeps repeats. Every event, beacon
 and log record must be there once (in FILE at least once), by its uid. Every value
-of a sample must be there at least once, as the value of a point with the same metric, attributes and time. It prints what
-it compared, and exits with 1 where something is missing or doubled. It needs nothing but Python.
+of a sample must be there once (in FILE at least once), as the value of a point with the same metric, attributes and time.
+It prints what it compared, and exits with 1 where something is missing or doubled. It needs nothing but Python.
 """
 
 import collections
@@ -106,8 +106,9 @@ lost, doubled = expected - came, came - expected
 if token is None:
     doubled = collections.Counter({uid: 1 for uid in came if uid not in expected})
 missing = values - set(points)
+again = {value: points[value] for value in values if points[value] > 1} if token is not None else {}
 print(f"{dict(kinds)}; {sum(expected.values())} log records, {sum(came.values())} came; {len(values)} values, "
       f"{sum(points[value] for value in values)} points came, {len(missing)} missing")
-if lost or doubled or missing or wrong or not expected or not values:
+if lost or doubled or missing or again or wrong or not expected or not values:
     sys.exit(f"lost: {sum(lost.values())} {list(lost)[:3]}; doubled: {sum(doubled.values())} {list(doubled)[:3]}; "
-             f"points missing: {len(missing)} {sorted(missing)[:3]}; names: {wrong[:3]}")
+             f"points missing: {len(missing)} {sorted(missing)[:3]}; twice: {len(again)} {sorted(again)[:3]}; names: {wrong[:3]}")

@@ -1,7 +1,6 @@
 import Foundation
 import OTLP
 import SwiftProtobuf
-import Synchronization
 import TestKit
 
 @testable import Forwarding

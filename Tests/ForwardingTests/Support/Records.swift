@@ -1,5 +1,6 @@
 import Foundation
 import RecordStore
+import SwiftProtobuf
 import WireModel
 
 /// Records as a store gives them.
@@ -15,8 +16,8 @@ enum Records {
     ) throws -> StoredRecord {
         let bytes = NewRecord(
             stream: stream, kind: kind, module: module,
-            stamp: RecordStamp(wallTime: time, bootID: boot, timeSinceBoot: sinceBoot), test: test,
-            application: application, body: body
+            stamp: RecordStamp(wallTime: time, bootID: boot, timeSinceBoot: sinceBoot), application: application,
+            test: test, body: body
         ).serialized(number: number)
         guard let header = RecordHeader(scanning: bytes) else { throw RecordError.noEnvelope }
         return StoredRecord(

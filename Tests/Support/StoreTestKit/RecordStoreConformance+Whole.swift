@@ -95,7 +95,7 @@ extension RecordStoreConformance {
     func aScanGoesOnWithWhatHasComeSince() async throws {
         var query = RecordQuery(.all, stream: .event)
         query.isFollowing = true
-        var (found, position): ([Data?], String?) = ([], nil)
+        var (found, position): ([Data], String?) = ([], nil)
         func follow() async throws {
             var hasMore = true
             while hasMore {
@@ -108,7 +108,7 @@ extension RecordStoreConformance {
         try await follow()
         #expect(found.isEmpty)
         var device = ScriptedDevice(stream: .event)
-        var made: [Data?] = []
+        var made: [Data] = []
         for round in 0..<5 {
             // A day without records, and one that is new.
             if round == 3 { engine.clock.advance(days: 2) }

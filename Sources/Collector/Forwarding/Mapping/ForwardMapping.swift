@@ -85,7 +85,8 @@ struct ForwardMapping {
                 return .unreadable
             }
             let chosen = filter.admitsAll ? metrics.metrics : metrics.metrics.filter { filter.admits($0.name) }
-            return chosen.isEmpty ? .nothing : .metrics(chosen, scope: "", .context(record.device, context))
+            guard !chosen.isEmpty else { return .nothing }
+            return .metrics(Self.named(chosen, record), scope: "", .context(record.device, context))
         }
     }
 
@@ -186,7 +187,19 @@ struct ForwardMapping {
                 metrics[place].sum.dataPoints.append(number)
             }
         }
-        return metrics.isEmpty ? .nothing : .metrics(metrics, scope: "ws1.\(header.module)", resource)
+        if metrics.isEmpty { return .nothing }
+        return .metrics(Self.named(metrics, record), scope: "ws1.\(header.module)", resource)
+    }
+
+    /// Says in each metric of which record it is.
+    private static func named(_ metrics: [OTLPMetric], _ record: StoredRecord) -> [OTLPMetric] {
+        let uid = OTLPKeyValue(OTLPMetric.recordKey, record.uid)
+        return metrics.map { metric in
+            var metric = metric
+            metric.metadata.removeAll { $0.key == OTLPMetric.recordKey }
+            metric.metadata.append(uid)
+            return metric
+        }
     }
 }
 

@@ -67,7 +67,7 @@ package struct HTTPForwardClient: ForwardClient {
             method: .post, path: signal.path,
             headers: [
                 ("content-type", OTLPEncoding.protobuf.contentType), ("content-encoding", "gzip"),
-                ("user-agent", "ws1collector"),
+                ("user-agent", "ws1collector"), (OTLPMetric.forwardedHeader, "1"),
             ] + given.headers, body: compressed, timeout: Tunables.Forwarding.timeout,
             maximumResponseBytes: Self.answerBytes)
         do throws(TransportError) {
