@@ -279,6 +279,14 @@ let package = Package(
                 swiftASN1, crypto,
                 cryptoExtras, logging, metrics, metricsConvenience,
             ]),
+        // Sends records on as OTLP.
+        target(
+            "Forwarding", in: .collector,
+            [
+                "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "OTLP", "MetricCatalog", "RecordViews",
+                "RecordStore", "Registry", "Gzip", "HTTPConnection", swiftProtobuf, asyncHTTPClient, nioPosix, metrics,
+                logging,
+            ]),
         // Devices that come through a message broker; it brings libmosquitto.
         target(
             "MQTTIntake", in: .collector,
@@ -314,7 +322,7 @@ let package = Package(
             "CollectorCommands", in: .commands,
             [
                 "CollectorTunables", "TelemetryBasics", "CommandKit", "HTTPConnection", "Collector", "Console",
-                "MQTTClient", "MQTTIntake",
+                "MQTTClient", "MQTTIntake", "Forwarding",
                 "CollectorAPI",
                 "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "CollectorMaintenance", "ClusterStore",
                 "ClusterRegistry", "ClusterMove", "ObjectStorage", "PostgreSQL", "ClickHouse",
@@ -517,7 +525,7 @@ let package = Package(
                 "LogArchive", "SQLiteRecordStore", "CollectorMaintenance",
                 "CommandKit",
                 "CollectorCommands",
-                "MQTTClient",
+                "MQTTClient", "Forwarding",
                 "ws1collector",
                 "ws1log", "Gzip",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
@@ -526,6 +534,12 @@ let package = Package(
                 nioHTTP1, nioSSL,
                 httpTypes, asyncHTTPClient, argumentParser,
                 yams, crypto, logging, metrics,
+            ]),
+        tests(
+            "Forwarding",
+            [
+                "CollectorTunables", "TestKit", "StoreTestKit", "WireModel", "OTLP", "MetricCatalog", "RecordStore",
+                "Registry", "SQLiteRecordStore", "HTTPConnection", swiftProtobuf, metrics,
             ]),
         tests(
             "MQTTIntake",
@@ -579,6 +593,7 @@ let package = Package(
             exclude: [
                 "Support/wall-clock.c", "Support/disk-writes.c", "Support/journal.c", "Support/interrupts.c",
                 "Support/kill-steps.c", "OTLP/otlp-sdk.py", "OTLP/otlp-kills.py",
+                "OTLP/forward-compare.py", "OTLP/forward-receiver.py",
             ],
             swiftSettings: settings),
     ]

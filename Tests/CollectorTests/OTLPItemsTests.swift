@@ -235,4 +235,58 @@ import WireModel
         }
         #expect(bodies == [sent])
     }
+
+    @Test func `Metrics that a collector of ours forwards have the key of their record, which is not kept`() throws {
+        func metric(_ name: String, _ uid: String?, points: Int = 1) -> OTLPMetric {
+            var metric = OTLPMetric()
+            metric.name = name
+            for number in 0..<points {
+                var point = OTLPNumberPoint()
+                point.timeUnixNano = 5_000
+                point.asInt = Int64(number)
+                metric.gauge.dataPoints.append(point)
+            }
+            if let uid {
+                var pair = OTLPKeyValue()
+                pair.key = "ws1.record.uid"
+                pair.value.stringValue = uid
+                metric.metadata = [pair]
+            }
+            return metric
+        }
+        let (device, epoch) = (DeviceID.random(), EpochID.random())
+        func uid(_ number: UInt64) -> String {
+            ItemKey.uid(device: device, epoch: epoch, stream: .sample, number: number)
+        }
+        var request = OTLPMetricsRequest()
+        var scope = OTLPScopeMetrics()
+        scope.metrics = [
+            metric("a", uid(1)), metric("b", uid(1)), metric("a", uid(2)), metric("many", uid(3), points: 9000),
+            metric("foreign", nil),
+        ]
+        var group = OTLPResourceMetrics()
+        group.resource = Self.resource(["host.id": "h"])
+        group.scopeMetrics = [scope]
+        request.resourceMetrics = [group]
+        func items(_ isForwarded: Bool) -> [UnnumberedItems.Item] {
+            OTLPItems(
+                request, OTLPTally(), organization: "default", receivedAt: Self.now, isForwarded: isForwarded
+            ).entries.flatMap { $0.runs.flatMap(\.items) }
+        }
+        let kept = items(true)
+        let keys = kept.map(\.key)
+        #expect(keys.count > 5)
+        #expect(keys.first == ItemKey(device: device, epoch: epoch, stream: .sample, number: 1))
+        #expect(keys[1] == ItemKey(device: device, epoch: epoch, stream: .sample, number: 2))
+        #expect(keys[2] == ItemKey(device: device, epoch: epoch, stream: .sample, number: 3))
+        #expect(keys.last == .some(nil))
+        // The parts of a large record have keys of their own, the same each time.
+        #expect(Set(keys.compactMap(\.self)).count == keys.count - 1)
+        #expect(items(true).map(\.key) == keys)
+        for item in kept { #expect(item.record.body.range(of: Data("ws1.record.uid".utf8)) == nil) }
+        // Nobody else's word is taken for it.
+        let others = items(false)
+        #expect(others.allSatisfy { $0.key == nil })
+        #expect(others[0].record.body.range(of: Data("ws1.record.uid".utf8)) != nil)
+    }
 }

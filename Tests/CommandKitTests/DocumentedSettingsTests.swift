@@ -29,6 +29,10 @@ import Testing
         if case .entries(_, .object(let fields))? = agent.settings.first(where: { $0.name == "metric-sources" })?.form {
             sources = fields
         }
+        var endpoint: [SettingDeclaration] = []
+        if case .entries(_, .object(let fields))? = collector.settings.first(where: { $0.name == "forward" })?.form {
+            endpoint = fields
+        }
         return [
             .init(
                 path: "Documentation/agent.md", name: "settings of ws1agent with a flag", lines: agent.table(flagged)),
@@ -45,7 +49,13 @@ import Testing
                 lines: agent.table(retention, isByKey: true)),
             .init(
                 path: "Documentation/collector.md", name: "settings of ws1collector",
-                lines: collector.table(collector.settings)),
+                lines: collector.table(collector.settings.filter { $0.places.contains(.flag) })),
+            .init(
+                path: "Documentation/collector.md", name: "settings of ws1collector without a flag",
+                lines: collector.table(collector.settings.filter { !$0.places.contains(.flag) }, isByKey: true)),
+            .init(
+                path: "Documentation/forwarding.md", name: "settings of forward",
+                lines: collector.table(endpoint, isByKey: true)),
             .init(
                 path: "Tools/packaging/agent.json5", name: "settings of ws1agent",
                 lines: agent.example(comment: "//", indent: "    ", given: ["collector"])),

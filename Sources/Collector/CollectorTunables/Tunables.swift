@@ -51,6 +51,39 @@ package enum Tunables {
         package static let namesMicroseconds: Int64 = 60_000_000
     }
 
+    /// Sending records on as OTLP.
+    package enum Forwarding {
+        /// The wait where nothing new has come. A record is forwarded within it. Range: 0.1 to 60 s.
+        package static let pause = Duration.seconds(1)
+        /// Log records or data points of a request. Receivers bound requests by bytes, and the bytes of so many are
+        /// below all usual bounds. Range: 100 to 100,000.
+        package static let itemsPerRequest = 10_000
+        /// Bytes of a request before compression, about: far below the 64 MiB that receivers are to take. A record that
+        /// is larger goes alone. Range: 256 KiB to 32 MiB.
+        package static let bytesPerRequest = 2 << 20
+        /// Compression costs more time than everything else here, and a low level most of its gain. Range: 1 to 9.
+        package static let gzipLevel = 1
+        /// The window of the first wait after a failure, and the longest; it doubles in between. The wait is at random
+        /// a half to the whole of it. Range: 0.1 s to 1 h.
+        package static let firstWindow = Duration.seconds(1)
+        package static let longestWindow = Duration.seconds(60)
+        /// A longer Retry-After is shortened to this, so that a mistaken proxy does not hold records for a day. Range:
+        /// 60 s to 1 d.
+        package static let longestRetryAfter = Duration.seconds(3600)
+        /// The time limit of a request, its answer included. Range: 5 to 300 s.
+        package static let timeout = Duration.seconds(30)
+        /// A notice is raised when an endpoint has failed for so long: a restart takes less. Range: 1 to 60 min.
+        package static let patience = Duration.seconds(300)
+        /// What is known of devices is read again after so long, so a deleted one's records may be forwarded for a
+        /// minute more. Range: 1 s to 1 h.
+        package static let deviceAge = Duration.seconds(60)
+        /// The devices that are kept in memory; each takes about 2 KB. Range: 1000 to 1,000,000.
+        package static let devices = 20_000
+        /// In a cluster a record may be stored so long after its place in the order of receipt was taken, and is
+        /// forwarded all the same: a minute. So long records wait there. Range: 10 s to 10 min.
+        package static let lateMicroseconds: Int64 = 60_000_000
+    }
+
     /// Pages that load their live parts again.
     package enum LivePages {
         /// The least seconds between two events of a page. People read no faster. Range: 1 to 60.

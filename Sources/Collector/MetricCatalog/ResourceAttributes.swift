@@ -3,8 +3,7 @@ import WireModel
 /// What OpenTelemetry calls the resource of a record: attributes that tell the machine and the program it comes from.
 ///
 /// Names and values are those of its conventions (Schemas/conventions). What the device does not tell has no attribute.
-/// The values are those of stored records, so nothing is in them that the device's profile drops. No program sends them
-/// yet; the design is in Schemas/otlp.
+/// The values are those of stored records, so nothing is in them that the device's profile drops.
 package enum ResourceAttributes {
     /// - Parameters:
     ///   - device: the device's id at the collector. It is random, and stays through a new enrollment.

@@ -6,6 +6,8 @@ package struct RecordQuery: Equatable, Sendable {
         case one(DeviceID)
         /// These devices of the fleet alone.
         case among(Set<DeviceID>)
+        /// Every device whose records are stored, also one that nobody knows any more.
+        case all
     }
 
     package var devices: Devices
@@ -22,6 +24,9 @@ package struct RecordQuery: Equatable, Sendable {
     /// The time of receipt from which a `scan` reads, by the collector's clock, and perhaps a few older records; `nil`
     /// for all.
     package var receivedSince: Int64?
+    /// Whether a `scan` ends where something may still come in between: some records wait for a moment then, but none
+    /// is passed over by who goes on at `RecordPage.resume`.
+    package var isFollowing = false
 
     package init(
         _ devices: Devices, stream: StreamName, kinds: Set<Int> = [], module: String? = nil, application: String? = nil,
@@ -48,6 +53,7 @@ package struct RecordQuery: Equatable, Sendable {
         switch devices {
         case .one(let one): device == one
         case .among(let some): some.contains(device)
+        case .all: true
         }
     }
 

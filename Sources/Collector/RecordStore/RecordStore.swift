@@ -96,7 +96,10 @@ package protocol RecordStore: Sendable {
     ///
     /// The store chooses the size of a page; it may hold no record and still have a `next`. What arrives during a scan
     /// is in it or not. Partitions that cannot be read are passed over (`unreadableFiles`).
-    /// - Parameter after: an earlier page's `next`, of the same query; `nil` from the oldest.
+    ///
+    /// Who follows the store for good keeps `RecordPage.resume` and scans again from there. With
+    /// `RecordQuery.isFollowing` nothing that is stored later lies before it.
+    /// - Parameter after: an earlier page's `next` or `resume`, of the same query; `nil` from the oldest.
     func scan(_ query: RecordQuery, after: String?) async throws(StoreError) -> RecordPage
 
     /// The balance of every device, as far as the partitions can be read.
@@ -385,15 +388,19 @@ package struct RecordPage: Equatable, Sendable {
     package var records: [StoredRecord]
     /// Opaque; `nil` at the end.
     package var next: String?
+    /// Of a scan: behind all that it has examined, also at the end. A later scan of the same query goes on there with
+    /// what has come since. `nil` while there is nothing to pass.
+    package var resume: String?
 
     /// The most records that one call may ask for.
     package static let maximumRecords = 5000
     /// A page of the newest records ends once its records have so many bytes. One record more fits in any page.
     package static let maximumBytes = 1 << 20
 
-    package init(records: [StoredRecord], next: String?) {
+    package init(records: [StoredRecord], next: String?, resume: String? = nil) {
         self.records = records
         self.next = next
+        self.resume = resume
     }
 
     /// - Throws: `.invalid` for a limit outside of 1 to `maximumRecords`.

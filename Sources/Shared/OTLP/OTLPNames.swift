@@ -25,3 +25,16 @@ package typealias OTLPHistogramPoint = Opentelemetry_Proto_Metrics_V1_HistogramD
 package typealias OTLPExponentialPoint = Opentelemetry_Proto_Metrics_V1_ExponentialHistogramDataPoint
 package typealias OTLPSummaryPoint = Opentelemetry_Proto_Metrics_V1_SummaryDataPoint
 package typealias OTLPExemplar = Opentelemetry_Proto_Metrics_V1_Exemplar
+
+extension OTLPLogRecord {
+    /// The attribute that says which log record it is, however often it is sent.
+    package static let uidKey = "log.record.uid"
+}
+
+extension OTLPMetric {
+    /// In the metadata of a metric that a collector of ours forwards: of which record its points are. An attribute of
+    /// the points would make them another series; metadata does not.
+    package static let recordKey = "ws1.record.uid"
+    /// The header of a request of which `recordKey` holds: nobody has divided or joined its metrics on the way. `1`.
+    package static let forwardedHeader = "ws1-forwarded"
+}

@@ -38,6 +38,8 @@ package final class InMemoryRecordStore: RecordStore {
         case dropsOutOfOrder
         /// Passes over the first record of every further page.
         case scanLosesARecordBetweenPages
+        /// Goes on behind the first record that has come since.
+        case scanGoesOnTooFar
         case backupLeavesOutTheNewestRecord
         /// Numbers items without asking whether it has their keys.
         case looksUpNoKey
@@ -403,12 +405,16 @@ package final class InMemoryRecordStore: RecordStore {
     // MARK: All that is stored
 
     package func scan(_ query: RecordQuery, after: String?) async throws(StoreError) -> RecordPage {
-        var start = try Self.position(after) ?? 0
+        let former = try Self.position(after)
+        var start = former ?? 0
         if bug == .scanLosesARecordBetweenPages, after != nil { start += 1 }
         let rows = rows(query).filter { $0.position > start && $0.record.receivedAt >= query.receivedSince ?? .min }
         let page = rows.prefix(Self.recordsPerPage)
         return RecordPage(
-            records: page.map(\.record), next: rows.count > page.count ? page.last.map { "\($0.position)" } : nil)
+            records: page.map(\.record), next: rows.count > page.count ? page.last.map { "\($0.position)" } : nil,
+            resume: (page.last?.position ?? former).map {
+                "\(bug == .scanGoesOnTooFar ? $0 + 1 : $0)"
+            })
     }
 
     package func balances() async throws(StoreError) -> FleetBalances {

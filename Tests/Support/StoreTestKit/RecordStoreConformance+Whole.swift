@@ -92,6 +92,42 @@ extension RecordStoreConformance {
         await #expect(throws: StoreError.self) { _ = try await store.scan(samples, after: "x") }
     }
 
+    func aScanGoesOnWithWhatHasComeSince() async throws {
+        var query = RecordQuery(.all, stream: .event)
+        query.isFollowing = true
+        var (found, position): ([Data], String?) = ([], nil)
+        func follow() async throws {
+            var hasMore = true
+            while hasMore {
+                let page = try await store.scan(query, after: position)
+                found += page.records.map(\.bytes)
+                position = page.resume ?? position
+                hasMore = page.next != nil
+            }
+        }
+        try await follow()
+        #expect(found.isEmpty)
+        var device = ScriptedDevice(stream: .event)
+        var made: [Data] = []
+        for round in 0..<5 {
+            // A day without records, and one that is new.
+            if round == 3 { engine.clock.advance(days: 2) }
+            if round == 4 { try await engine.restart() }
+            device.produce(3)
+            let part = try #require(device.part())
+            made += part.records
+            device.apply(await store.append([part], from: device.device, receivedAt: engine.clock.now())[0])
+            try await follow()
+            #expect(found == made, "round \(round)")
+            try await follow()
+            #expect(found == made, "round \(round), nothing new")
+        }
+        // Another stream's records are not in it, and what is left out is passed.
+        query.kinds = [WireRecordKind.beacon.rawValue]
+        let page = try await store.scan(query, after: nil)
+        #expect(page.records.isEmpty)
+    }
+
     private func scanned(_ query: RecordQuery, after: String? = nil) async throws -> [Data?] {
         var found: [Data?] = []
         var cursor = after

@@ -58,6 +58,7 @@ package struct RecordStoreConformance {
         Check("scans every record once in the order of receipt") {
             try await $0.scansEveryRecordOnceInTheOrderOfReceipt()
         },
+        Check("a scan goes on with what has come since") { try await $0.aScanGoesOnWithWhatHasComeSince() },
         Check("a dropped partition is counted and not taken again") {
             try await $0.aDroppedPartitionIsCountedAndNotTakenAgain()
         },

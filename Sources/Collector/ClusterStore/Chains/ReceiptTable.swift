@@ -32,11 +32,12 @@ enum ReceiptTable {
     /// A day's next rows from a position on, that one included.
     /// - Parameters:
     ///   - position: `nil` from the first in the direction.
+    ///   - horizon: the last position.
     ///   - since: only rows with a slice received since then, by the collectors' clocks.
     ///   - count: of slices. The row that exceeds it ends the result.
     static func next(
-        on day: UTCDay, from position: Int64?, isForward: Bool, since: Int64?, count: Int, _ stream: StreamName,
-        in session: PostgresSession
+        on day: UTCDay, from position: Int64?, upTo horizon: Int64, isForward: Bool, since: Int64?, count: Int,
+        _ stream: StreamName, in session: PostgresSession
     ) throws(StoreError) -> [Receipt] {
         let from = position ?? (isForward ? .min : .max)
         let rows = try StoreError.mapping { () throws(PostgresError) in
@@ -44,8 +45,9 @@ enum ReceiptTable {
                 """
                 SELECT position, slices FROM receipt
                 WHERE stream = $1 AND day = $2 AND position \(isForward ? ">=" : "<=") $3 AND newest_receipt >= $4
+                    AND position <= $6
                 ORDER BY position \(isForward ? "" : "DESC") LIMIT $5
-                """, stream.rawValue, day.number, from, since ?? .min, min(count, rowsAtMost))
+                """, stream.rawValue, day.number, from, since ?? .min, min(count, rowsAtMost), horizon)
         }
         var receipts: [Receipt] = []
         var sum = 0

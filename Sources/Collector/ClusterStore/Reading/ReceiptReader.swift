@@ -24,15 +24,18 @@ struct ReceiptReader: Sendable {
     /// The next slices of a day.
     /// - Parameters:
     ///   - position: where the stretch begins, inclusive; `nil` from the first in the direction.
+    ///   - horizon: leaves out later positions.
     ///   - since: leaves out positions without a slice received since then.
     ///   - count: about so many slices. The last position is whole.
     /// - Throws: `.unavailable` if no replica that answers has all.
     func next(
-        on day: UTCDay, from position: Int64?, isForward: Bool, since: Int64?, count: Int, _ stream: StreamName
+        on day: UTCDay, from position: Int64?, upTo horizon: Int64 = .max, isForward: Bool, since: Int64?, count: Int,
+        _ stream: StreamName
     ) async throws(StoreError) -> Stretch {
         let receipts = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
             try ReceiptTable.next(
-                on: day, from: position, isForward: isForward, since: since, count: count, stream, in: session)
+                on: day, from: position, upTo: horizon, isForward: isForward, since: since, count: count, stream,
+                in: session)
         }
         guard let positions = receipts.map(\.position).bounds else { return Stretch() }
         do throws(StoreError) {

@@ -1,4 +1,5 @@
 import ClickHouse
+import CollectorTunables
 import FoundationEssentials
 import PostgreSQL
 import RecordStore
@@ -36,6 +37,8 @@ struct RecordListing: Sendable {
         _ query: RecordQuery, from cursor: SliceCursor?, limit: Int, isForward: Bool
     ) async throws(StoreError) -> RecordPage {
         var page = SlicePage(query: query, limit: limit, isForward: isForward)
+        page.resume = cursor
+        if query.isFollowing { page.horizon = try await horizon() }
         for day in try await days(of: query, from: cursor, isForward: isForward) {
             let isFull =
                 switch try await chains(of: query, on: day) {
@@ -46,6 +49,17 @@ struct RecordListing: Sendable {
             if isFull { break }
         }
         return page.page
+    }
+
+    /// The position behind which slices may still come in between. A slice has the position of its claim, and is in a
+    /// list once its mark has moved, mostly within a second.
+    private func horizon() async throws(StoreError) -> Int64 {
+        try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            let rows = try StoreError.mapping { () throws(PostgresError) in
+                try session.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+            }
+            return try rows[0].signed(0) - Tunables.Forwarding.lateMicroseconds
+        }
     }
 
     /// The days that may have matching records, in the page's direction.
@@ -103,8 +117,8 @@ struct RecordListing: Sendable {
         var count = Self.firstStretch
         while true {
             let stretch = try await ReceiptReader(reader: reader).next(
-                on: day, from: position, isForward: page.isForward, since: page.query.receivedSince, count: count,
-                page.query.stream)
+                on: day, from: position, upTo: page.horizon, isForward: page.isForward,
+                since: page.query.receivedSince, count: count, page.query.stream)
             if try await add(stretch.slices, stretch.replica, from: cursor, to: &page) { return true }
             guard let end = stretch.end else { return false }
             if page.passed(stretch.slices.count, upTo: end, on: day) { return true }
@@ -122,11 +136,11 @@ struct RecordListing: Sendable {
     private func add(
         _ slices: [SliceSummary], _ replica: ClickHouseReplica?, from cursor: SliceCursor?, to page: inout SlicePage
     ) async throws(StoreError) -> Bool {
-        let (query, isForward) = (page.query, page.isForward)
+        let (query, isForward, horizon) = (page.query, page.isForward, page.horizon)
         let kinds = query.kindBits
         let matching = slices.filter { slice in
             guard slice.recordCount > 0, query.admits(slice.id.chain.device),
-                slice.bounds.meet(query.times, kindBits: kinds)
+                slice.bounds.meet(query.times, kindBits: kinds), slice.place.position <= horizon
             else { return false }
             if isForward, slice.receivedAt < query.receivedSince ?? .min { return false }
             guard let cursor else { return true }
@@ -221,7 +235,7 @@ extension RecordQuery.Devices {
         switch self {
         case .one(let device): [device]
         case .among(let devices) where devices.count <= SliceReader.chainsPerQuery: Array(devices)
-        case .among: nil
+        case .among, .all: nil
         }
     }
 

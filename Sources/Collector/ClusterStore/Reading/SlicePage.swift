@@ -10,6 +10,10 @@ struct SlicePage {
     let isForward: Bool
     private(set) var records: [StoredRecord] = []
     private(set) var next: SliceCursor?
+    /// Slices at later positions are left out.
+    var horizon = Int64.max
+    /// Behind all that was examined, of a scan.
+    var resume: SliceCursor?
     private var bytes: UInt64 = 0
     private var recordBytes = 0
     private var examined = 0
@@ -33,7 +37,9 @@ struct SlicePage {
     /// How many more matching records end the page. A page of the newest records ends at the first one without room.
     var wanted: Int { (isForward ? min(limit, Self.recordsPerScan) : limit + 1) - records.count }
 
-    var page: RecordPage { RecordPage(records: records, next: next?.text) }
+    var page: RecordPage {
+        RecordPage(records: records, next: next?.text, resume: isForward ? (next ?? resume)?.text : nil)
+    }
 
     private var isFull: Bool { records.count == limit || !isForward && recordBytes >= RecordPage.maximumBytes }
 
@@ -75,6 +81,7 @@ struct SlicePage {
     mutating func pass(_ head: SliceSummary, bytes more: UInt64 = 0) -> Bool {
         bytes += more
         examined += 1
+        resume = SliceCursor(place: head.place, number: 0)
         guard
             bytes >= Self.bytesLimit || examined >= Self.slicesLimit
                 || isForward && records.count >= Self.recordsPerScan
@@ -87,10 +94,11 @@ struct SlicePage {
     /// - Returns: whether the page ends there.
     mutating func passed(_ count: Int, upTo position: Int64, on day: UTCDay) -> Bool {
         seen += count
-        guard seen >= Self.seenLimit else { return false }
         let edge: UInt64 = isForward ? .max : 0
         let chain = ChainKey(device: .init(high: edge, low: edge), epoch: .init(high: edge, low: edge))
-        next = SliceCursor(place: SlicePlace(day: day, position: position, chain: chain, key: edge), number: 0)
+        resume = SliceCursor(place: SlicePlace(day: day, position: position, chain: chain, key: edge), number: 0)
+        guard seen >= Self.seenLimit else { return false }
+        next = resume
         return true
     }
 }

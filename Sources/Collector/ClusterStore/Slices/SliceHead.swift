@@ -89,6 +89,15 @@ struct SliceCursor: Equatable, Sendable {
     /// - Throws: `.invalid` for a text that is not a cursor of this store.
     init(_ text: String) throws(StoreError) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+        // Of a data directory that was moved here: a slice has the place there as its position (`ClusterIntake`). All
+        // slices up to it are passed.
+        if parts.count == 3, let day = Int(parts[0]), let slice = Int64(parts[1]), UInt64(parts[2]) != nil {
+            let end = ChainKey(device: .init(high: .max, low: .max), epoch: .init(high: .max, low: .max))
+            let day = UTCDay(number: day)
+            place = SlicePlace(day: day, position: day.start + slice, chain: end, key: .max)
+            number = 0
+            return
+        }
         guard parts.count == 6, let day = Int(parts[0]), let position = Int64(parts[1]),
             let device = DeviceID(parts[2]),
             let epoch = EpochID(parts[3]), let key = UInt64(parts[4]), let number = UInt64(parts[5])

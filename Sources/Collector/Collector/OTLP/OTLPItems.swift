@@ -37,9 +37,6 @@ struct OTLPItems {
     /// Microseconds since 1970, for a record without a time.
     private let receivedAt: Int64
 
-    /// The attribute that says which log record it is, however often it is sent.
-    static let uidKey = "log.record.uid"
-
     /// - Parameter request: freed of what the protocol forbids.
     init(_ request: OTLPLogsRequest, _ tally: OTLPTally, organization: String, receivedAt: Int64) {
         (self.tally, self.organization, self.receivedAt) = (tally, organization, receivedAt)
@@ -54,8 +51,13 @@ struct OTLPItems {
         }
     }
 
-    /// - Parameter request: freed of what the protocol forbids.
-    init(_ request: OTLPMetricsRequest, _ tally: OTLPTally, organization: String, receivedAt: Int64) {
+    /// - Parameters:
+    ///   - request: freed of what the protocol forbids.
+    ///   - isForwarded: whether a collector of ours has sent it, whose metrics say of which record they are.
+    init(
+        _ request: OTLPMetricsRequest, _ tally: OTLPTally, organization: String, receivedAt: Int64,
+        isForwarded: Bool = false
+    ) {
         (self.tally, self.organization, self.receivedAt) = (tally, organization, receivedAt)
         for (number, group) in request.resourceMetrics.enumerated() {
             let place = "resource_metrics[\(number)]"
@@ -63,7 +65,9 @@ struct OTLPItems {
             let application = group.resource.text("service.name") ?? ""
             let entry = entry(of: group.resource, at: place)
             for (position, scope) in group.scopeMetrics.enumerated() {
-                add(scope, of: group, application, to: entry, at: "\(place).scope_metrics[\(position)]")
+                add(
+                    scope, of: group, application, to: entry, isForwarded: isForwarded,
+                    at: "\(place).scope_metrics[\(position)]")
             }
         }
     }
@@ -104,13 +108,28 @@ struct OTLPItems {
 
     private mutating func add(
         _ scope: OTLPScopeMetrics, of group: OTLPResourceMetrics, _ application: String, to entry: Int,
-        at place: String
+        isForwarded: Bool, at place: String
     ) {
-        var packer = OTLPPointPacker(bytes: Tunables.OTLP.recordBytes)
-        for metric in scope.metrics { packer.add(metric) }
         var items: [UnnumberedItems.Item] = []
         var points = 0
-        for packed in packer.finish() {
+        for (record, metrics) in isForwarded ? Self.records(in: scope) : [(nil, scope.metrics)] {
+            add(metrics, ofRecord: record, application, to: &items, &points, at: place)
+        }
+        add(
+            items, counting: points, context: Self.bytes(group.context(of: scope)), in: .sample, application,
+            to: entry, at: place)
+    }
+
+    /// - Parameter uid: of the record that the metrics are of; `nil` if nothing says so.
+    private mutating func add(
+        _ metrics: [OTLPMetric], ofRecord uid: String?, _ application: String, to items: inout [UnnumberedItems.Item],
+        _ points: inout Int, at place: String
+    ) {
+        var packer = OTLPPointPacker(bytes: Tunables.OTLP.recordBytes)
+        for metric in metrics { packer.add(metric) }
+        for (part, packed) in packer.finish().enumerated() {
+            // The same metrics are divided in the same way each time.
+            let key = uid.flatMap { $0.isEmpty ? nil : ItemKey(uid: part == 0 ? $0 : "\($0)#\(part)") }
             let new = NewRecord(
                 stream: .sample, kind: .otlpMetrics,
                 stamp: RecordStamp(nanoseconds: packed.time, else: receivedAt), application: application,
@@ -119,12 +138,26 @@ struct OTLPItems {
                 tally.reject(.tooLarge, items: packed.points, at: place)
                 continue
             }
-            items.append(UnnumberedItems.Item(new))
+            items.append(UnnumberedItems.Item(new, key: key))
             points += packed.points
         }
-        add(
-            items, counting: points, context: Self.bytes(group.context(of: scope)), in: .sample, application,
-            to: entry, at: place)
+    }
+
+    /// Metrics of a scope, by the record that each says it is of. Those of one record follow each other.
+    private static func records(in scope: OTLPScopeMetrics) -> [(uid: String?, metrics: [OTLPMetric])] {
+        var records: [(uid: String?, metrics: [OTLPMetric])] = []
+        for metric in scope.metrics {
+            var metric = metric
+            let place = metric.metadata.firstIndex { $0.key.utf8.elementsEqual(OTLPMetric.recordKey.utf8) }
+            // The store has its own name for the record from here on.
+            let uid = place.map { metric.metadata.remove(at: $0).value.stringValue }
+            if let last = records.last, last.uid == uid {
+                records[records.count - 1].metrics.append(metric)
+            } else {
+                records.append((uid, [metric]))
+            }
+        }
+        return records
     }
 
     private mutating func add(
@@ -168,7 +201,7 @@ struct OTLPItems {
 extension OTLPLogRecord {
     /// What says which record it is; `nil` if nothing does.
     fileprivate var uid: String? {
-        let attribute = attributes.first { $0.key.utf8.elementsEqual(OTLPItems.uidKey.utf8) }
+        let attribute = attributes.first { $0.key.utf8.elementsEqual(Self.uidKey.utf8) }
         guard case .stringValue(let text)? = attribute?.value.value, !text.isEmpty else { return nil }
         return text
     }

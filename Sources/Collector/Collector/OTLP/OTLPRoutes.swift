@@ -32,9 +32,11 @@ struct OTLPRoutes: RouteGroup {
                 }
             }
             .post(RouterPath(OTLPSignal.metrics.path)) { request, context in
-                try await receive(OTLPMetricsRequest.self, request, context) { received, tally in
+                let isForwarded = HTTPField.Name(OTLPMetric.forwardedHeader).flatMap { request.headers[$0] } == "1"
+                return try await receive(OTLPMetricsRequest.self, request, context) { received, tally in
                     OTLPItems(
-                        received, tally, organization: context.caller.organization, receivedAt: context.now)
+                        received, tally, organization: context.caller.organization, receivedAt: context.now,
+                        isForwarded: isForwarded)
                 }
             }
     }

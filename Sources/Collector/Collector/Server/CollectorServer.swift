@@ -67,6 +67,8 @@ package struct CollectorServer: Sendable {
     package let health: CollectorHealth
     /// The newest values of devices for Prometheus.
     package let deviceMetrics: DeviceMetricReader
+    /// The collector's own metrics as OTLP.
+    package let ownMetrics: OwnMetrics
     private let identity: CollectorIdentity
     private let metrics: CollectorMetrics
     private let logger: Logger
@@ -111,6 +113,11 @@ package struct CollectorServer: Sendable {
             scans: RequestShares(settings.fleetScans), pages: RequestShares(settings.logStreams), logger: logger)
         fleetBalance = FleetBalanceKeeper(store: store, metadata: metadata, logger: logger, now: clock)
         deviceMetrics = DeviceMetricReader(store: store, metadata: metadata, settings: settings.deviceMetrics)
+        let metricsRoutes = MetricsRoutes(
+            shared: shared, registry: telemetry.registry, budget: settings.budget,
+            certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority)
+        ownMetrics = OwnMetrics(
+            routes: metricsRoutes, collector: metadata.collectorID, port: settings.port, began: clock(), clock: clock)
         let groups: [any RouteGroup] = [
             EnrollmentRoutes(shared: shared, certificates: certificates), IngestRoutes(shared: shared),
             OTLPRoutes(shared: shared, limits: settings.budget.otlpLimits, executor: .otlp, turns: OTLPTurns()),
@@ -134,10 +141,7 @@ package struct CollectorServer: Sendable {
             SeriesRoutes(shared: shared), PositionRoutes(shared: shared), EventRoutes(shared: shared),
             FleetMetricRoutes(shared: shared), FleetSeriesRoutes(shared: shared),
             HealthRoutes(shared: shared, health: health, hasConsole: console != nil),
-            MetricsRoutes(
-                shared: shared, registry: telemetry.registry, budget: settings.budget,
-                certificateExpiry: certificateExpiry, deviceAuthority: certificates.authority),
-            DeviceMetricRoutes(shared: shared, values: deviceMetrics),
+            metricsRoutes, DeviceMetricRoutes(shared: shared, values: deviceMetrics),
         ]
         for group in groups { group.add(to: router) }
         let api = router.responder()

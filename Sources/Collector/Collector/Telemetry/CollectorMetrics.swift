@@ -75,6 +75,22 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily(
             "ws1_device_ca_expiry_timestamp_seconds",
             "When the first of the device certificates' authorities expires."),
+        PrometheusFamily(
+            "ws1_forward_records_total",
+            "Records that were forwarded, by endpoint, stream and fate: sent, dropped (refused for good), unreadable."),
+        PrometheusFamily(
+            "ws1_forward_items_total", "Log records and data points in requests that an endpoint took."),
+        PrometheusFamily(
+            "ws1_forward_items_rejected_total", "Those of them that the endpoint said it rejected."),
+        PrometheusFamily("ws1_forward_retries_total", "Requests that are to be sent again."),
+        PrometheusFamily(
+            "ws1_forward_lag_seconds",
+            "Time since the receipt of the oldest record that an endpoint has not taken; 0 if it has all."),
+        PrometheusFamily(
+            "ws1_forward_waiting_records", "Records that were read for an endpoint, and that it has not taken."),
+        PrometheusFamily(
+            "ws1_forward_own_metrics_total",
+            "Sendings of the collector's own metrics, by endpoint and fate: sent, failed."),
         PrometheusFamily("ws1_mqtt_connected", "1 while the collector is connected to its message broker."),
         PrometheusFamily("ws1_mqtt_messages_total", "Messages from the broker, by kind."),
         PrometheusFamily(

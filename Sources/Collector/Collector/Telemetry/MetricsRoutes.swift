@@ -24,6 +24,13 @@ struct MetricsRoutes: RouteGroup {
         guard context.person.organization == nil else {
             throw Problem.forbidden("Metrics cover the whole collector, but the token belongs to one organization.")
         }
+        return Response(
+            status: .ok, headers: [.contentType: PrometheusText.mediaType, .cacheControl: "no-store"],
+            body: .init(byteBuffer: ByteBuffer(string: registry.exposition(with: try await samples()))))
+    }
+
+    /// The present values.
+    func samples() async throws -> [PrometheusSample] {
         var samples = ProcessFigures.samples()
         func add(_ name: String, _ labels: [(String, String)] = [], _ value: Double) {
             samples.append(PrometheusSample(name, labels, value: value))
@@ -69,9 +76,7 @@ struct MetricsRoutes: RouteGroup {
         if let deviceAuthority {
             add("ws1_device_ca_expiry_timestamp_seconds", [], Double(deviceAuthority.expires) / 1_000_000)
         }
-        return Response(
-            status: .ok, headers: [.contentType: PrometheusText.mediaType, .cacheControl: "no-store"],
-            body: .init(byteBuffer: ByteBuffer(string: registry.exposition(with: samples))))
+        return samples
     }
 }
 

@@ -32,6 +32,15 @@ package final class PrometheusRegistry: MetricsFactory {
         return text.text
     }
 
+    /// Every series that was counted, in the order of the text, with its help.
+    func readings() -> [(key: PrometheusSeriesKey, help: String, reading: PrometheusReading)] {
+        series.withLock { Array($0) }.sorted { $0.key < $1.key }
+            .map { ($0.key, families[$0.key.name]?.help ?? "", $0.value.reading) }
+    }
+
+    /// The help of a metric; empty if it has none.
+    func help(_ name: String) -> String { families[name]?.help ?? "" }
+
     private func make<Series: PrometheusSeries>(_ name: String, _ dimensions: [(String, String)], _ new: () -> Series)
         -> Series
     {

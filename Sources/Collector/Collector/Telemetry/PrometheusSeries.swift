@@ -6,7 +6,18 @@ protocol PrometheusSeries: AnyObject, Sendable {
     /// The type as Prometheus calls it.
     var type: String { get }
 
+    /// What it is now.
+    var reading: PrometheusReading { get }
+
     func write(_ key: PrometheusSeriesKey, to text: inout PrometheusText)
+}
+
+/// The value of a series at one moment.
+enum PrometheusReading: Equatable, Sendable {
+    case counter(Double)
+    case gauge(Double)
+    /// - Parameter counts: of values up to each bound that are above the former one, and of those above the last.
+    case histogram(bounds: [Double], counts: [UInt64], sum: Double)
 }
 
 extension PrometheusSeries { typealias Key = PrometheusSeriesKey }
@@ -45,6 +56,8 @@ final class PrometheusCounter: CounterHandler, PrometheusSeries {
 
     func reset() { value.store(0, ordering: .relaxed) }
 
+    var reading: PrometheusReading { .counter(Double(value.load(ordering: .relaxed))) }
+
     func write(_ key: Key, to text: inout PrometheusText) {
         text.add(key.name, key.labels, Double(value.load(ordering: .relaxed)))
     }
@@ -62,6 +75,8 @@ final class PrometheusGauge: MeterHandler, RecorderHandler, PrometheusSeries {
     func decrement(by amount: Double) { increment(by: -amount) }
     func record(_ value: Int64) { set(value) }
     func record(_ value: Double) { set(value) }
+
+    var reading: PrometheusReading { .gauge(value.withLock { $0 }) }
 
     func write(_ key: Key, to text: inout PrometheusText) { text.add(key.name, key.labels, value.withLock { $0 }) }
 }
@@ -93,6 +108,11 @@ final class PrometheusHistogram: TimerHandler, RecorderHandler, PrometheusSeries
             state.counts[place] += 1
             state.sum += value
         }
+    }
+
+    var reading: PrometheusReading {
+        let state = state.withLock { $0 }
+        return .histogram(bounds: buckets, counts: state.counts, sum: state.sum)
     }
 
     func write(_ key: Key, to text: inout PrometheusText) {

@@ -11,7 +11,8 @@ struct NoticesPage: ConsolePage {
     static let codes = [
         "broker-unreachable",
         "certificate-expiry", "device-compromised", "device-non-compliant", "device-replaced", "device-silent",
-        "devices-silent", "disk-low", "identity-conflict", "log-quota-100", "log-quota-75", "logs-arrived",
+        "devices-silent", "disk-low", "forward-failing", "identity-conflict", "log-quota-100", "log-quota-75",
+        "logs-arrived",
         "queue-damaged",
         "record-file", "record-file-salvaged", "record-quota-100", "record-quota-75", "records-lost",
         "retention-failed", "retention-waiting", "token-expiry",

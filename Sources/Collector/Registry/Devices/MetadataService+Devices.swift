@@ -157,31 +157,35 @@ extension MetadataService {
         }
     }
 
-    /// The most devices whose names one statement reads.
-    private static let namesPerStatement = 100
+    /// The most devices that one statement reads.
+    private static let rowsPerStatement = 100
 
     /// The names of these devices. Deleted ones and those without a name are not in the answer.
     package nonisolated func names(of devices: Set<DeviceID>) async throws(StoreError) -> [DeviceID: String] {
+        try await rows(of: devices).mapValues(\.newestName).filter { !$0.value.isEmpty }
+    }
+
+    /// These devices, with what their newest records report. Deleted ones are not in the answer.
+    package nonisolated func rows(of devices: Set<DeviceID>) async throws(StoreError) -> [DeviceID: DeviceRow] {
         guard !devices.isEmpty else { return [:] }
         await writeSeen()
         let ids = devices.map(\.data)
         return try await readers.read { connection throws(StoreError) in
-            var names: [DeviceID: String] = [:]
-            for start in stride(from: 0, to: ids.count, by: Self.namesPerStatement) {
-                let some = Array(ids[start..<min(start + Self.namesPerStatement, ids.count)])
+            var rows: [DeviceID: DeviceRow] = [:]
+            for start in stride(from: 0, to: ids.count, by: Self.rowsPerStatement) {
+                let some = Array(ids[start..<min(start + Self.rowsPerStatement, ids.count)])
                 let places = Array(repeating: "?", count: some.count).joined(separator: ", ")
                 // Full statements have one text, which is kept prepared. The rest has a text of its own.
                 try connection.query(
                     "\(DeviceRow.select) WHERE device.id IN (\(places))", some,
-                    isKept: some.count == Self.namesPerStatement
+                    isKept: some.count == Self.rowsPerStatement
                 ) { row throws(StoreError) in
                     let device = try DeviceRow(withState: row, path: connection.name)
-                    let name = device.newestName
-                    if !name.isEmpty { names[device.id] = name }
+                    rows[device.id] = device
                     return true
                 }
             }
-            return names
+            return rows
         }
     }
 

@@ -189,6 +189,9 @@ package struct RegistrySchema: Sendable {
         CREATE TABLE removed_partition (
             day INTEGER NOT NULL, stream INTEGER NOT NULL, removed INTEGER NOT NULL, PRIMARY KEY (day, stream)
         ) WITHOUT ROWID;
+        CREATE TABLE forward_cursor (
+            endpoint TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL, position TEXT NOT NULL,
+            moved INTEGER NOT NULL, PRIMARY KEY (endpoint, source)) WITHOUT ROWID;
         CREATE TABLE record_usage (
             day INTEGER NOT NULL, organization TEXT NOT NULL, device BLOB NOT NULL, bytes INTEGER NOT NULL,
             PRIMARY KEY (day, organization, device)) WITHOUT ROWID;

@@ -8,6 +8,7 @@ extension NoticeRow.Code {
         case .deviceReplaced: "a-replaced-or-reinstalled-device"
         case .deviceSilent, .devicesSilent: "a-silent-device"
         case .diskLow: "a-full-disk-at-the-collector"
+        case .forwardFailing: "an-endpoint-that-takes-no-records"
         case .identityConflict: "a-cloned-device"
         case .queueDamaged: "a-damaged-queue"
         case .recordFile, .recordFileSalvaged: "a-damaged-record-file"
@@ -42,6 +43,8 @@ extension NoticeRow.Code {
         case .identityConflict: "Find out whether the device was copied. If so, give the copy an identity of its own."
         case .certificateExpiry: "Renew the certificate that the text names."
         case .brokerUnreachable: "Look at the broker, and at the network and the credentials on the way to it."
+        case .forwardFailing:
+            "Look at the endpoint that the text names, and at the network and the token on the way to it."
         case .tokenExpiry: "Create a new token with the command in the text."
         case .deviceSilent: "Look at what the device last said, then at its network and power. Delete it if it is gone."
         case .devicesSilent:

@@ -39,6 +39,8 @@ package struct NoticeRow: Equatable, Sendable {
         case tokenExpiry = "token-expiry"
         /// The message broker has not been reachable for long.
         case brokerUnreachable = "broker-unreachable"
+        /// An endpoint has taken no forwarded records for long.
+        case forwardFailing = "forward-failing"
         /// A device has missed five beacons.
         case deviceSilent = "device-silent"
         /// The same for many devices, beyond those reported one by one.
@@ -57,7 +59,7 @@ package struct NoticeRow: Equatable, Sendable {
             switch self {
             case .logQuotaHigh, .logQuotaReached, .logsArrived, .recordQuotaHigh, .recordQuotaReached, .diskLow,
                 .retentionWaiting, .retentionFailed, .recordFile, .certificateExpiry, .tokenExpiry, .brokerUnreachable,
-                .deviceSilent, .devicesSilent, .deviceCompromised, .deviceNonCompliant:
+                .forwardFailing, .deviceSilent, .devicesSilent, .deviceCompromised, .deviceNonCompliant:
                 true
             case .uploadExpired, .recordsLost, .queueDamaged, .deviceReplaced, .recordFileSalvaged, .identityConflict:
                 false

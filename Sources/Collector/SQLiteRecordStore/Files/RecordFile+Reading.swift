@@ -152,6 +152,12 @@ extension RecordFile {
             } ?? 0)
     }
 
+    /// The id of the newest slice; 0 without one.
+    func lastSlice() throws(StoreError) -> Int64 {
+        try StoreError.mapping(
+            connection.first("SELECT id FROM slice ORDER BY id DESC LIMIT 1") { $0.int64(0) } ?? 0)
+    }
+
     static let sliceColumns = """
         id, first, last, lost_before, prior_link, last_link, received_at, record_count, gaps, records
         """

@@ -45,6 +45,7 @@ actor RecordReader {
     /// - Parameter after: from the beginning without it. Its number does not count: a page ends behind a slice.
     func scan(_ query: RecordQuery, after: RecordCursor?) throws(StoreError) -> RecordPage {
         var page = RecordPageBuilder(query: query, limit: .max, isForward: true)
+        page.resume = after
         // A file's day is that of a receipt in it or a later one, unless a clock was set back in between: hence a day
         // before.
         let firstDay = query.receivedSince.map { UTCDay(microseconds: $0 - CivilDate.microsecondsPerDay) }
@@ -72,7 +73,16 @@ actor RecordReader {
         var keys: [Int64: ChainKey] = [:]
         while true {
             let slices = try file.slices(after: position, page.query, limit: Tunables.Records.slicesPerLook)
-            if slices.isEmpty { return false }
+            if slices.isEmpty {
+                // A salvage has replaced the file by one that ends earlier. What comes next has numbers that were there
+                // before, so the file is read anew.
+                if position > 0, position == start, try file.lastSlice() < position {
+                    position = 0
+                    continue
+                }
+                page.resume = RecordCursor(day: file.partition.day, slice: position, number: 0)
+                return false
+            }
             for (id, chain) in slices {
                 position = id
                 page.work -= 1
@@ -283,6 +293,8 @@ struct RecordPageBuilder {
     let isForward: Bool
     private(set) var records: [StoredRecord] = []
     var next: RecordCursor?
+    /// Behind all that was examined, of a scan.
+    var resume: RecordCursor?
     /// The work that is left for this page. A slice that is read costs `workPerSlice`, one that is skipped 1.
     var work = 2000 * workPerSlice
     private var bytes = 0
@@ -298,7 +310,9 @@ struct RecordPageBuilder {
         self.isForward = isForward
     }
 
-    var page: RecordPage { RecordPage(records: records, next: next?.text) }
+    var page: RecordPage {
+        RecordPage(records: records, next: next?.text, resume: isForward ? (next ?? resume)?.text : nil)
+    }
 
     /// A page of a scan ends behind a slice, so that no slice is read twice.
     var isLongEnoughForScan: Bool { records.count >= 1000 || bytes >= Self.maximumBytes || work <= 0 }
@@ -366,7 +380,7 @@ struct SliceWalk {
         case .one(let device): chains = try Self.chains(of: [device], in: file, query)
         case .among(let devices) where devices.count <= Self.followedDevices:
             chains = try Self.chains(of: devices, in: file, query)
-        case .among: chains = nil
+        case .among, .all: chains = nil
         }
     }
 

@@ -17,6 +17,31 @@ enum ConfigurationFile {
             if case .names = declaration.form { declaration.key(Settings.keyStyle) } else { nil }
         })
 
+    /// The settings that have settings inside.
+    private static let sections = Set(
+        Settings.declarations.compactMap { declaration in
+            if case .entries = declaration.form { declaration.key(Settings.keyStyle) } else { nil }
+        })
+
+    /// What stands below a key, and the lines of its keys.
+    private static func section(_ node: Node, at keys: [String], in file: inout SettingFile) -> GivenSetting.Value? {
+        if let mapping = node.mapping {
+            var table: [String: GivenSetting.Value] = [:]
+            for (key, value) in mapping {
+                let name = key.string ?? "?"
+                let inside = keys + [name]
+                file.lines[inside] = key.mark?.line
+                if table[name] != nil { file.note("`\(inside.joined(separator: "."))` is given twice.", at: inside) }
+                table[name] = section(value, at: inside, in: &file)
+            }
+            return .table(table)
+        }
+        if let list = node.sequence { return .list(list.compactMap { $0.scalar?.string }) }
+        if let scalar = node.scalar, node.null == nil { return .text(scalar.string) }
+        file.note("`\(keys.joined(separator: "."))` has no value.", at: keys)
+        return nil
+    }
+
     static func read(_ path: String) throws(CommandError) -> SettingFile {
         let unreadable = "it is not UTF-8 text"
         guard let bytes = try? PlainText.read(path), let text = String(validating: bytes, as: UTF8.self) else {
@@ -47,6 +72,8 @@ enum ConfigurationFile {
                 file.note("`\(name)` is given twice.", at: [name])
             } else if let list = value.sequence, lists.contains(name) {
                 file.values[name] = .list(list.compactMap { $0.scalar?.string })
+            } else if value.mapping != nil, sections.contains(name) {
+                file.values[name] = section(value, at: [name], in: &file)
             } else if let scalar = value.scalar, value.null == nil {
                 file.values[name] = .text(scalar.string)
             } else {

@@ -1,6 +1,7 @@
 import Collector
 import CollectorAPI
 import CommandKit
+import Forwarding
 import Foundation
 import HTTPConnection
 import Logging
@@ -40,6 +41,7 @@ struct Settings: ProgramSettings, Equatable {
     var retention = RetentionLimits()
     var diskNoticeBytes = 2 << 30
     var deviceMetrics = DeviceMetricSettings()
+    var forward: [String: ForwardEndpoint] = [:]
     var noticeWebhook: Webhook?
     var assets: String?
     /// The proxies that the environment names for what the collector itself asks.
@@ -223,7 +225,7 @@ struct Settings: ProgramSettings, Equatable {
             Setting(
                 "assets", \.assets, .text, "Directory with the files of the web console", value: "dir",
                 fallback: "share/ws1collector beside the directory of the program", example: "/usr/share/ws1collector"),
-        ] + BrokerSettings.table + ClusterSettings.table
+        ] + ForwardEndpoint.table + BrokerSettings.table + ClusterSettings.table
 
     /// Reads the settings and checks them together, as `serve` needs them.
     init(_ layers: SettingLayers<Settings>) throws(CommandError) {
@@ -244,6 +246,7 @@ struct Settings: ProgramSettings, Equatable {
             )
         }
         try broker.check(layers, self)
+        try checkForwarding(layers)
         if let noticeWebhook {
             do throws(ConnectionSettingsError) { webhookProxy = try proxies.proxy(for: noticeWebhook.server) } catch {
                 throw CommandError(.usage, error.message, cause: error)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Collector
 import CollectorAPI
 import CommandKit
+import Forwarding
 import Foundation
 import LogArchive
 import Logging
@@ -54,6 +55,9 @@ struct ServeCommand: ServiceCommand {
         try settings.broker.checkFiles()
         let telemetry = CollectorTelemetry()
         let served = try await Self.open(settings, telemetry: telemetry, logger: logger)
+        let forwarding = ForwardService(
+            settings.forwarding, store: served.store, metadata: served.metadata, notices: served.notices,
+            metrics: telemetry.registry, logger: logger)
         let console = ConsoleAssets(settings.assets).console(logger: logger)
         let brokerDevices = settings.broker.address.map { _ in BrokerDevices() }
         let collector = CollectorServer(
@@ -75,6 +79,7 @@ struct ServeCommand: ServiceCommand {
             served.metadata.setRecordQuotas(new.recordQuotas)
             await served.retention.setLimits(new.retention)
             await collector.deviceMetrics.apply(new.deviceMetrics)
+            forwarding.apply(new.forwarding)
         }
         let application = try collector.application(tls: tls?.configuration) { port in
             Self.announce(settings, port: port, isFirstStart: served.created != nil, logger: logger)
@@ -87,11 +92,13 @@ struct ServeCommand: ServiceCommand {
         }
         let outcome = await Self.serve(
             application,
-            beside: try served.services(watched, webhook) + [
+            beside: try served.services(watched, webhook, forwarding) + [
                 BackgroundService {
                     await DeviceJobWorker(metadata: served.metadata, logger: logger).run(on: .continuous)
                 },
                 BackgroundService { await collector.fleetBalance.run(on: .continuous) },
+                // Each collector of a cluster sends its own.
+                BackgroundService { await forwarding.runOwnMetrics { await collector.ownMetrics.request() } },
                 BackgroundService { await collector.health.run(on: .continuous) },
                 ReloadService(hangups: hangups) {
                     tls?.reload()

@@ -3,6 +3,7 @@ import ClusterStore
 import Collector
 import CollectorMaintenance
 import CollectorTunables
+import Forwarding
 import Foundation
 import LogArchive
 import Logging
@@ -72,7 +73,9 @@ struct ServedCluster: ServedData {
         "\(ProcessInfo.processInfo.hostName) \(settings.listen)"
     }
 
-    func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service] {
+    func services(
+        _ watched: WatchedFiles, _ webhook: WebhookSender?, _ forwarding: ForwardService
+    ) throws -> [any Service] {
         let turn = try HousekeepingTurn(
             data.postgresRegistry, name: Self.name(watched.settings), logger: logger)
         let tables = records.peopleTables { [metadata, logger] devices in
@@ -93,13 +96,13 @@ struct ServedCluster: ServedData {
             BackgroundService { await tables.run() },
             BackgroundService { [presence] in await presence.run() },
             BackgroundService {
-                await turn.run { await metrics.duringHousekeeping { await keepHouse(watched, webhook) } }
+                await turn.run { await metrics.duringHousekeeping { await keepHouse(watched, webhook, forwarding) } }
             },
         ]
     }
 
     /// One turn. Whatever it remembers begins with it, because another collector had the last one.
-    private func keepHouse(_ watched: WatchedFiles, _ webhook: WebhookSender?) async {
+    private func keepHouse(_ watched: WatchedFiles, _ webhook: WebhookSender?, _ forwarding: ForwardService) async {
         let clock = SystemStoreClock()
         // Its own, so that a turn that is over loses no notice of this collector's devices.
         let notices = NoticeService(metadata: metadata)
@@ -122,6 +125,7 @@ struct ServedCluster: ServedData {
         await withTaskGroup { group in
             group.addTask { await housekeeping.run(beside: courier) }
             group.addTask { await cleanUpBucket() }
+            group.addTask { await forwarding.run() }
         }
     }
 

@@ -1,5 +1,6 @@
 import Collector
 import CollectorMaintenance
+import Forwarding
 import Foundation
 import LogArchive
 import Logging
@@ -23,7 +24,9 @@ protocol ServedData: Sendable {
     var collectors: @Sendable () -> Int { get }
 
     /// The services that run while the collector serves.
-    func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service]
+    func services(
+        _ watched: WatchedFiles, _ webhook: WebhookSender?, _ forwarding: ForwardService
+    ) throws -> [any Service]
 
     /// Closes the data after the server has ended.
     func close() async

@@ -1,5 +1,6 @@
 import Collector
 import CollectorMaintenance
+import Forwarding
 import Foundation
 import LogArchive
 import Logging
@@ -42,7 +43,9 @@ struct ServedDirectory: ServedData {
         retention = LiveRetention(settings.retention)
     }
 
-    func services(_ watched: WatchedFiles, _ webhook: WebhookSender?) throws -> [any Service] {
+    func services(
+        _ watched: WatchedFiles, _ webhook: WebhookSender?, _ forwarding: ForwardService
+    ) throws -> [any Service] {
         let (settings, clock) = (watched.settings, SystemStoreClock())
         let recordRetention = try RecordRetention(
             store: records, registry: metadata.registry, limits: retention.limits, notices: notices, clock: clock,
@@ -63,7 +66,8 @@ struct ServedDirectory: ServedData {
             BackgroundService { [retention, metrics] in
                 await retention.use(recordRetention)
                 await metrics.duringHousekeeping { await housekeeping.run(beside: courier) }
-            }
+            },
+            BackgroundService { await forwarding.run() },
         ]
     }
 
