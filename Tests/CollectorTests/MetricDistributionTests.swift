@@ -17,14 +17,12 @@ struct MetricDistributionTests {
         var buckets = MetricDistribution.Exponential(
             scale: scale, zeroThreshold: 0, zero: 0, positive: [:], negative: [:])
         for value in values {
-            let index = Int(ceil(log2(abs(value)) * exp2(Double(scale)))) - 1
-            if value == 0 {
+            guard value != 0 else {
                 buckets.zero += 1
-            } else if value > 0 {
-                buckets.positive[index, default: 0] += 1
-            } else {
-                buckets.negative[index, default: 0] += 1
+                continue
             }
+            let index = Int(ceil(log2(abs(value)) * exp2(Double(scale)))) - 1
+            if value > 0 { buckets.positive[index, default: 0] += 1 } else { buckets.negative[index, default: 0] += 1 }
         }
         return distribution(values, .exponential(buckets), withEdges: false)
     }
