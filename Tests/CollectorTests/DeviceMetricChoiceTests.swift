@@ -16,10 +16,12 @@ struct DeviceMetricChoiceTests {
         let misspelt = String(name.dropLast()) + "#"
         let refusal = Self.refusal(misspelt)
         #expect(refusal.contains("'\(misspelt)'") && refusal.contains("Did you mean \(name)?"), "\(refusal)")
-        #expect(refusal.contains("custom:\(misspelt)"), "\(refusal)")
         let strange = Self.refusal("zebra")
         #expect(strange.contains("'zebra'") && !strange.contains("Did you mean"), "\(strange)")
-        #expect(Self.refusal("custom:").contains("no name"))
+        for prefix in ["custom:", "otlp:"] {
+            #expect(refusal.contains("\(prefix)\(misspelt)"))
+            #expect(Self.refusal(prefix).contains("'\(prefix)' has no name"))
+        }
     }
 
     @Test func `A metric that is an increase is refused, and says why`() throws {

@@ -228,6 +228,48 @@ import Testing
         #expect(!html.contains("<legend>custom</legend>"))
     }
 
+    @Test func `A resource of OTLP has charts of what it sent, and its log records`() async throws {
+        let point: JSONValue = [
+            "otlp": ["metrics": [["name": "b.duration", "description": "How long"], ["name": "a.level"]]]
+        ]
+        let series: JSONValue = [
+            "from": "2026-01-01T03:00:00.000000Z", "stepSeconds": 900, "buckets": 2,
+            "series": [
+                [
+                    "metric": "b.duration", "unit": "s", "kind": "delta-histogram", "attributes": ["route": "/pay"],
+                    "values": ["mean": [1, .null], "p50": [2, .null], "p95": [3, .null]],
+                ]
+            ],
+        ]
+        let log: JSONValue = [
+            "time": "2026-01-02T03:00:00.000000Z",
+            "event": ["type": "otlp-log", "name": "ERROR", "value": "the till is stuck"],
+        ]
+        let harness = try harness(
+            Self.device(["kind": "otlp", "state": "otlp", "beacon": .null]),
+            [
+                "GET \(Self.api)/samples": .init(body: ["items": [point, point], "next": .null]),
+                "GET \(Self.api)/samples/series": .init(body: series),
+                "GET /api/v1/events": .init(body: ["items": [log], "next": .null]),
+            ])
+        let html = try await page(harness)
+        let asked = try #require(harness.requests.first { $0.path.hasSuffix("/series") })
+        #expect(asked.query.all("metric") == ["a.level", "b.duration"])
+        #expect(asked.query["aggregate"] == "mean,rate,p50,p95")
+        for text in [
+            "<legend>otlp</legend>", #"name="metric" value="a.level" checked"#, ">median</th>", ">95th percentile</th>",
+            "ERROR: the till is stuck", "How long",
+        ] { #expect(html.contains(text), "\(text)") }
+        #expect(harness.requests.filter { $0.path == "/api/v1/events" }.map { $0.query["kind"] } == ["otlp-log"])
+        // Its usual charts would be empty.
+        #expect(!html.contains("system.memory.limit"))
+    }
+
+    @Test func `A resource of OTLP that sends no metrics has a page`() async throws {
+        let html = try await page(try harness(Self.device(["kind": "otlp", "state": "otlp", "beacon": .null])))
+        #expect(html.contains("It has sent no metrics lately.") && html.contains("No log record."))
+    }
+
     @Test func `Charts that the API refuses leave the page`() async throws {
         let harness = try harness(
             Self.device(), ["GET \(Self.api)/samples/series": .refusal(400, "invalid-parameter", "`metric` is <odd>.")])

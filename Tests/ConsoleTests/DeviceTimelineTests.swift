@@ -128,6 +128,28 @@ import Testing
         #expect(timeline.page(from: early).count == 2)
     }
 
+    @Test func `A log record says its severity, what happened and who said it`() throws {
+        let at = JSONValue.text(Timestamp.text(Self.start))
+        var timeline = DeviceTimeline()
+        timeline.add(
+            events: try views(
+                [
+                    "time": at, "application": "shop", "otlp": ["severityText": "ERROR"],
+                    "event": [
+                        "type": "otlp-log", "name": "ERROR", "value": "the till is stuck", "attributes": ["till": 7],
+                    ],
+                ],
+                [
+                    "time": at, "otlp": ["severityText": "WARN"],
+                    "event": ["type": "otlp-log", "name": "till.opened", "value": ["by": "Ada"]],
+                ],
+                ["time": at, "event": ["type": "otlp-log"]]), isCut: false)
+        let found = timeline.page().map { "\($0.kind.rawValue): \($0.title) | \($0.detail ?? "")" }
+        #expect(found.contains("event: ERROR: the till is stuck | of shop, till: 7"), "\(found)")
+        #expect(found.contains(#"event: till.opened: {"by":"Ada"} | WARN"#), "\(found)")
+        #expect(found.contains("event: Log record | "), "\(found)")
+    }
+
     @Test func `Other lists are said in words`() throws {
         let at = JSONValue.text(Timestamp.text(Self.start))
         var timeline = DeviceTimeline()

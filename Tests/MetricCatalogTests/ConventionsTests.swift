@@ -54,7 +54,8 @@ struct ConventionsTests {
         case .gauge: "gauge"
         case .upDownCounter: "updowncounter"
         case .cumulativeCounter: "counter"
-        case .deltaCounter: nil
+        case .cumulativeHistogram: "histogram"
+        case .deltaCounter, .deltaHistogram, .summary: nil
         }
     }
 

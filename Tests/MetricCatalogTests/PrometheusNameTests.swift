@@ -48,6 +48,18 @@ struct PrometheusNameTests {
         #expect(found?.family == (kind == .cumulativeCounter ? String(sample.dropLast("_total".count)) : sample))
     }
 
+    @Test func `A histogram has the names of its samples for itself`() throws {
+        let histogram = try #require(Self.name("request.duration", "s", .cumulativeHistogram))
+        #expect(histogram.family == "request_duration_seconds" && histogram.kind == .histogram)
+        #expect(
+            histogram.taken == [
+                "request_duration_seconds", "request_duration_seconds_bucket", "request_duration_seconds_sum",
+                "request_duration_seconds_count",
+            ])
+        #expect(Self.name("poll", "1", .summary)?.taken == ["poll", "poll_sum", "poll_count"])
+        #expect(Self.name("request.duration", "s", .deltaHistogram) == nil)
+    }
+
     @Test func `An increase has no name, because Prometheus would sum up only what it scraped`() {
         #expect(Self.name("system.interrupts", "{interrupt}", .deltaCounter) == nil)
     }

@@ -10,8 +10,15 @@ package struct SeriesView: Codable, Sendable {
         package var kind = ""
         package var module = ""
         package var application: String?
+        /// The instrumentation scope, of what came as OTLP.
+        package var scope: String?
+        /// `service.instance.id`, of what came as OTLP.
+        package var instance: String?
         package var attributes: [String: JSONValue] = [:]
         package var values: [String: [Double?]] = [:]
+        /// Of each quantile that was asked for: the least and the greatest value that it can have, for each bucket.
+        /// Only of histograms; null for an edge that nothing bounds.
+        package var quantileBounds: [String: [[Double?]?]]?
 
         package init() {}
     }

@@ -12,6 +12,12 @@ package struct MetricDefinition: Sendable, Hashable {
         case deltaCounter
         /// The total since a start, which ``MetricPoint/startTime(sampledAt:sinceBoot:)`` tells.
         case cumulativeCounter
+        /// The observations since the previous point, by size. Only OTLP has histograms and summaries.
+        case deltaHistogram
+        /// The observations since a start, by size.
+        case cumulativeHistogram
+        /// The number and the sum of the observations since a start, and quantiles that the sender has computed.
+        case summary
     }
 
     package let name: String
@@ -29,6 +35,9 @@ extension MetricDefinition.Kind {
         case .upDownCounter: "up-down-counter"
         case .deltaCounter: "delta-counter"
         case .cumulativeCounter: "cumulative-counter"
+        case .deltaHistogram: "delta-histogram"
+        case .cumulativeHistogram: "cumulative-histogram"
+        case .summary: "summary"
         }
     }
 }

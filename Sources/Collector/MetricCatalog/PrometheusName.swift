@@ -7,6 +7,8 @@ package struct PrometheusName: Hashable, Sendable {
     package enum Kind: String, Sendable {
         case counter
         case gauge
+        case histogram
+        case summary
     }
 
     /// The name of the metric's family in OpenMetrics: without `_total`.
@@ -15,16 +17,27 @@ package struct PrometheusName: Hashable, Sendable {
     /// The unit, if the family's name ends with it, as OpenMetrics requires of a unit; `nil` otherwise.
     package let unit: String?
 
-    /// The name of each sample.
+    /// The name of each sample of a counter or a gauge.
     package var sample: String { kind == .counter ? "\(family)_total" : family }
 
-    /// `nil` for the increase since the previous sample. Prometheus keeps totals, and one increase that it does not
-    /// scrape would be missing in all sums.
+    /// All names that the family takes: its own, and those of its samples.
+    package var taken: Set<String> {
+        switch kind {
+        case .counter, .gauge: [family, sample]
+        case .histogram: [family, "\(family)_bucket", "\(family)_sum", "\(family)_count"]
+        case .summary: [family, "\(family)_sum", "\(family)_count"]
+        }
+    }
+
+    /// `nil` for the increase since the previous sample, as a number or as a histogram. Prometheus keeps totals, and
+    /// one increase that it does not scrape would be missing in all sums.
     package init?(_ definition: MetricDefinition) {
         switch definition.kind {
         case .gauge, .upDownCounter: kind = .gauge
         case .cumulativeCounter: kind = .counter
-        case .deltaCounter: return nil
+        case .cumulativeHistogram: kind = .histogram
+        case .summary: kind = .summary
+        case .deltaCounter, .deltaHistogram: return nil
         }
         var words = Self.words(of: definition.name)
         let unit = Self.unit(definition.unit)

@@ -33,4 +33,17 @@ struct ConsolePictureTests {
             }
         }
     }
+
+    @Test func `A resource of OTLP is pictured in each size, light and dark`() async throws {
+        let directory = URL(fileURLWithPath: ProcessInfo.processInfo.environment["WS1_PICTURES"] ?? "pictures")
+        try await ConsoleScene.run(simulated: 1) { scene in
+            let resource = try await scene.sendOTLP()
+            try await scene.withPage { page in
+                for (name, address) in [("otlp", "?range=1h"), ("otlp-timeline", "/timeline")] {
+                    try await page.navigate(to: "\(scene.origin)/devices/\(resource)\(address)")
+                    try await page.screenshots(named: name, in: directory)
+                }
+            }
+        }
+    }
 }

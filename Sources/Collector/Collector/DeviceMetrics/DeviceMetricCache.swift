@@ -17,19 +17,29 @@ struct DeviceMetricCache: Sendable {
     /// Where values of a device come from. Two sources may have the same metric.
     struct Source: Hashable, Comparable, Sendable {
         let kind: Int
-        let module: String
+        /// Of a custom sample.
+        var module = ""
         let application: String
+        /// Of what came as OTLP.
+        var origin = OTLPOrigin()
 
-        static func < (left: Self, right: Self) -> Bool {
-            (left.kind, left.module, left.application) < (right.kind, right.module, right.application)
+        static func < (left: Self, right: Self) -> Bool { left.order < right.order }
+
+        private var order: (Int, String, String, String, String, String) {
+            (kind, module, application, origin.scope, origin.scopeVersion, origin.instance)
         }
     }
 
-    /// One series without the labels of its device.
+    /// One series without the labels of its device, or those of one histogram.
     struct Point: Sendable, Equatable {
         /// As in the text format, each label behind a comma.
         let labels: String
-        let value: Double
+        var value = 0.0
+        /// The samples of a histogram or a summary; empty for a number.
+        var parts: [DeviceMetricPart] = []
+
+        /// In the answer.
+        var series: Int { max(1, parts.count) }
     }
 
     /// The values of one metric in one sample.
@@ -41,10 +51,14 @@ struct DeviceMetricCache: Sendable {
         let test: Bool
         /// By labels, each once.
         var points: [Point]
-        /// Points that fit into the device's limit. `points` has as many, or none if their organization has too many.
+        /// Series that are counted for each point, those of the largest: a histogram is shown wholly or not at all.
+        var width = 1
+        /// Series that fit into the device's limit. `points` has as many, or none if their organization has too many.
         var fitting: Int
         /// All that the sample has.
         let count: Int
+
+        fileprivate var series: Int { points.count * width }
     }
 
     struct Metric: Hashable, Comparable, Sendable {
@@ -76,11 +90,15 @@ struct DeviceMetricCache: Sendable {
     /// Names of families and of samples, and the family that has each.
     private var taken: [String: Int] = [:]
     private(set) var devices: [DeviceID: Device] = [:]
-    /// Points of all devices.
+    /// Series of all devices.
     private(set) var size = 0
 
     /// The kinds of records that have the metrics.
-    var kinds: Set<WireRecordKind> { selection.kinds }
+    var kinds: Set<Int> {
+        var kinds = Set(selection.kinds.map(\.rawValue))
+        if !choice.otlp.isEmpty { kinds.insert(WireRecordKind.otlpMetrics.rawValue) }
+        return kinds
+    }
 
     init(_ choice: DeviceMetricChoice) {
         self.choice = choice
@@ -94,11 +112,13 @@ struct DeviceMetricCache: Sendable {
     mutating func include(_ records: [StoredRecord]) {
         for record in records {
             let header = record.header
-            include(
-                record,
-                from: Source(
-                    kind: header.kind, module: header.kind == WireRecordKind.sampleCustom.rawValue ? header.module : "",
-                    application: header.application))
+            var source = Source(kind: header.kind, application: header.application)
+            switch WireRecordKind(rawValue: header.kind) {
+            case .sampleCustom: source.module = header.module
+            case .otlpMetrics: source.origin = OTLPOrigin(record)
+            default: break
+            }
+            include(record, from: source)
         }
     }
 
@@ -112,15 +132,15 @@ struct DeviceMetricCache: Sendable {
         }
         device.newest[source] = (record.receivedAt, header.number)
         defer { devices[record.device] = device }
-        guard let kind = WireRecordKind(rawValue: header.kind),
-            let read = try? selection.read(kind: kind, body: header.body(of: record.bytes))
-        else { return }
-        var points: [Int: [String: Double]] = [:]
-        for point in read.points where point.value.isFinite && isChosen(point.definition.name, kind) {
-            let labels = Self.labels(point.attributes, source)
-            guard labels.utf8.count <= Tunables.DeviceMetrics.labelBytes, let family = family(of: point.definition)
+        var points: [Int: [String: Point]] = [:]
+        for read in chosen(record) where read.point.value.isFinite {
+            let point = read.point
+            let labels = Self.labels(point.attributes, source, isNumber: read.distribution == nil)
+            guard labels.utf8.count <= Tunables.DeviceMetrics.labelBytes,
+                let parts = read.distribution.map(DeviceMetricPart.parts) ?? [],
+                let family = family(of: point.definition)
             else { continue }
-            points[family, default: [:]][labels] = point.value
+            points[family, default: [:]][labels] = Point(labels: labels, value: point.value, parts: parts)
         }
         for (family, points) in points {
             let metric = Metric(family: family, source: source)
@@ -128,19 +148,26 @@ struct DeviceMetricCache: Sendable {
             var all = points
             // A sample with more series than a record holds is several records of one time.
             if let former, former.wallTime == header.wallTime {
-                for point in former.points where all[point.labels] == nil { all[point.labels] = point.value }
+                for point in former.points where all[point.labels] == nil { all[point.labels] = point }
             }
-            let sorted = all.sorted { $0.key < $1.key }.map { Point(labels: $0.key, value: $0.value) }
-            device.metrics[metric] = Values(
+            let width = all.values.reduce(1) { max($0, $1.series) }
+            let values = Values(
                 time: min(header.wallTime, record.receivedAt), wallTime: header.wallTime, test: header.test,
-                points: sorted, fitting: sorted.count, count: sorted.count)
-            size += sorted.count - (former?.points.count ?? 0)
+                points: all.sorted { $0.key < $1.key }.map(\.value), width: width, fitting: all.count * width,
+                count: all.count * width)
+            device.metrics[metric] = values
+            size += values.series - (former?.series ?? 0)
         }
         size -= device.cut(to: Tunables.DeviceMetrics.seriesPerDevice, families)
     }
 
-    private func isChosen(_ name: String, _ kind: WireRecordKind) -> Bool {
-        kind == .sampleCustom ? choice.custom.contains(name) : choice.builtIn.contains(name)
+    /// The chosen metrics of a record.
+    private func chosen(_ record: StoredRecord) -> [RecordedPoint] {
+        switch WireRecordKind(rawValue: record.header.kind) {
+        case .otlpMetrics: OTLPPoints.read(record, choice.otlp)
+        case .sampleCustom: selection.points(of: record).filter { choice.custom.contains($0.point.definition.name) }
+        default: selection.points(of: record).filter { choice.builtIn.contains($0.point.definition.name) }
+        }
     }
 
     /// The number of a metric's family; `nil` if another family has its name.
@@ -149,17 +176,17 @@ struct DeviceMetricCache: Sendable {
         guard families.count < Tunables.DeviceMetrics.families, let name = PrometheusName(definition) else {
             return nil
         }
-        let names = Set([name.family, name.sample])
+        let names = name.taken
         let owners = Set(names.compactMap { taken[$0] })
         if let owner = owners.first {
-            // Two custom metrics may come to one name. As gauges they are one family.
+            // Two metrics may come to one name. If they are of one kind, they are one family.
             guard owners.count == 1, families[owner].name == name else { return nil }
             return owner
         }
         guard !DeviceMetricText.ownNames.contains(where: names.contains) else { return nil }
         let number = families.count
         let help =
-            definition.description.isEmpty ? "Metric \(definition.name) of custom samples" : definition.description
+            definition.description.isEmpty ? "Metric \(definition.name), without a description" : definition.description
         families.append(Family(name: name, help: help))
         for name in names { taken[name] = number }
         // Units are chosen by devices, and only as many as there are families are remembered.
@@ -197,28 +224,33 @@ struct DeviceMetricCache: Sendable {
 
     /// The labels of a point, sorted by name. Attributes that come to one name have one label with all of their values,
     /// as OpenTelemetry's rules say.
-    private static func labels(_ attributes: MetricAttributes, _ source: Source) -> String {
+    private static func labels(_ attributes: MetricAttributes, _ source: Source, isNumber: Bool) -> String {
         var labels: [String: String] = [:]
         for (key, value) in attributes.sorted(by: { $0.key < $1.key }) {
             var name = PrometheusName.label(key)
-            if DeviceMetricText.ownLabels.contains(name) { name = "exported_\(name)" }
+            let isTaken = DeviceMetricText.ownLabels.contains(name) || (!isNumber && ["le", "quantile"].contains(name))
+            if isTaken { name = "exported_\(name)" }
             labels[name] = labels[name].map { "\($0);\(value)" } ?? "\(value)"
         }
-        if !source.application.isEmpty { labels["application"] = source.application }
-        if !source.module.isEmpty { labels["otel_scope_name"] = source.module }
+        let own = [
+            ("application", source.application),
+            ("otel_scope_name", source.module.isEmpty ? source.origin.scope : source.module),
+            ("otel_scope_version", source.origin.scopeVersion), ("service_instance_id", source.origin.instance),
+        ]
+        for (name, value) in own where !value.isEmpty { labels[name] = value }
         return labels.sorted { $0.key < $1.key }.map { ",\($0.key)=\"\(PrometheusText.escaped($0.value))\"" }.joined()
     }
 }
 
 extension DeviceMetricCache.Device {
-    fileprivate var points: Int { metrics.values.reduce(0) { $0 + $1.points.count } }
+    fileprivate var points: Int { metrics.values.reduce(0) { $0 + $1.series } }
 
     fileprivate func hasOldValues(before oldest: Int64) -> Bool {
         metrics.values.contains { $0.time < oldest } || newest.values.contains { $0.receivedAt < oldest }
     }
 
     /// Keeps the first points in the order of metrics' names and of labels.
-    /// - Returns: how many were removed.
+    /// - Returns: how many series were removed.
     fileprivate mutating func cut(to limit: Int, _ families: [DeviceMetricCache.Family]) -> Int {
         let counts = metrics.values.map { (all: $0.count, fitting: $0.fitting) }
         guard counts.reduce(0, { $0 + $1.all }) > limit || counts.contains(where: { $0.fitting < $0.all }) else {
@@ -231,21 +263,21 @@ extension DeviceMetricCache.Device {
         }
         for metric in sorted {
             guard var values = metrics[metric] else { continue }
-            values.fitting = min(left, values.count)
-            let surplus = max(0, values.points.count - values.fitting)
+            values.fitting = min(left / values.width * values.width, values.count)
+            let surplus = max(0, values.points.count - values.fitting / values.width)
             values.points.removeLast(surplus)
             metrics[metric] = values
-            removed += surplus
+            removed += surplus * values.width
             left -= values.fitting
         }
         return removed
     }
 
-    /// - Returns: how many points were removed.
+    /// - Returns: how many series were removed.
     fileprivate mutating func empty() -> Int {
         var removed = 0
         for (metric, values) in metrics where !values.points.isEmpty {
-            removed += values.points.count
+            removed += values.series
             metrics[metric]?.points = []
         }
         return removed

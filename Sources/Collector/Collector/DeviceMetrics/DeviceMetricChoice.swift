@@ -15,6 +15,8 @@ package struct DeviceMetricChoice: Sendable, Equatable {
     package static let all = "all"
     /// What stands before the name of a metric that only custom samples have.
     package static let customPrefix = "custom:"
+    /// What stands before the name of a metric that resources of OTLP have.
+    package static let otlpPrefix = "otlp:"
 
     /// The names as given.
     package let names: [String]
@@ -22,6 +24,8 @@ package struct DeviceMetricChoice: Sendable, Equatable {
     let builtIn: Set<String>
     /// Names of the metrics of custom samples.
     let custom: Set<String>
+    /// Names of the metrics of resources of OTLP.
+    let otlp: Set<String>
 
     /// - Throws: `Refusal` for a name that no metric has, for one that Prometheus cannot take, and for two that are one
     ///   metric there.
@@ -29,14 +33,14 @@ package struct DeviceMetricChoice: Sendable, Equatable {
         guard names.count <= Self.maximumNames else {
             throw Refusal(message: "\(names.count) metrics are named; at most \(Self.maximumNames) can be.")
         }
-        var (builtIn, custom): (Set<String>, Set<String>) = ([], [])
+        var (builtIn, custom, otlp): (Set<String>, Set<String>, Set<String>) = ([], [], [])
         for name in names {
             if name == Self.all {
                 builtIn.formUnion(Self.known.keys)
-            } else if name.hasPrefix(Self.customPrefix) {
-                let bare = String(name.dropFirst(Self.customPrefix.count))
-                guard !bare.isEmpty else { throw Refusal(message: "'\(name)' has no name behind the colon.") }
+            } else if let bare = try Self.name(name, behind: Self.customPrefix) {
                 custom.insert(bare)
+            } else if let bare = try Self.name(name, behind: Self.otlpPrefix) {
+                otlp.insert(bare)
             } else if Self.known[name] != nil {
                 builtIn.insert(name)
             } else if MetricCatalog.definitions[name] != nil {
@@ -50,11 +54,12 @@ package struct DeviceMetricChoice: Sendable, Equatable {
                 throw Refusal(
                     message: """
                         '\(name)' is no metric of a built-in module.\(similar) GET /api/v1/metrics-catalog lists them. \
-                        Write \(Self.customPrefix)\(name) for a metric of custom samples.
+                        Write \(Self.customPrefix)\(name) for a metric of custom samples, and \
+                        \(Self.otlpPrefix)\(name) for one that came as OTLP.
                         """)
             }
         }
-        (self.names, self.builtIn, self.custom) = (names, builtIn, custom)
+        (self.names, self.builtIn, self.custom, self.otlp) = (names, builtIn, custom, otlp)
         var families: [String: String] = [:]
         for name in builtIn.sorted() {
             guard let family = Self.known[name]?.family else { continue }
@@ -62,6 +67,14 @@ package struct DeviceMetricChoice: Sendable, Equatable {
                 throw Refusal(message: "'\(other)' and '\(name)' have one name in Prometheus, \(family). Choose one.")
             }
         }
+    }
+
+    /// The name of a metric behind a prefix; `nil` if the prefix is not there.
+    private static func name(_ text: String, behind prefix: String) throws(Refusal) -> String? {
+        guard text.hasPrefix(prefix) else { return nil }
+        let bare = String(text.dropFirst(prefix.count))
+        guard !bare.isEmpty else { throw Refusal(message: "'\(text)' has no name behind the colon.") }
+        return bare
     }
 
     /// Those that the console charts for every device, as far as Prometheus can take them.

@@ -105,7 +105,7 @@ package actor DeviceMetricReader {
         let oldest = now - settings.ageSeconds * 1_000_000
         let margin = Tunables.DeviceMetrics.lateMicroseconds
         let query = RecordQuery(
-            .among(Set(organizations.joined())), stream: .sample, kinds: Set(cache.kinds.map(\.rawValue)),
+            .among(Set(organizations.joined())), stream: .sample, kinds: cache.kinds,
             receivedSince: max(oldest, min(readUpTo ?? oldest, now) - margin))
         let began = generation
         var cursor: String?

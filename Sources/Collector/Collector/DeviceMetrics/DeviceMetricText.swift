@@ -69,7 +69,10 @@ struct DeviceMetricText: Sendable {
         var devicesWithoutValues = 0
     }
 
-    static let ownLabels: Set<String> = ["device_id", "device_name", "organization", "application", "otel_scope_name"]
+    static let ownLabels: Set<String> = [
+        "device_id", "device_name", "organization", "application", "otel_scope_name", "otel_scope_version",
+        "service_instance_id",
+    ]
     private static let timeName = "ws1_device_metrics_sample_timestamp_seconds"
     private static let devicesName = "ws1_device_metrics_devices"
     private static let seriesName = "ws1_device_metrics_series"
@@ -98,11 +101,7 @@ struct DeviceMetricText: Sendable {
                 if points.isEmpty { continue }
                 if !isBegun { begin(family.name, help: family.help, in: &piece) }
                 isBegun = true
-                for point in points {
-                    piece.writeString(
-                        "\(family.name.sample){\(device.labels)\(point.labels)} \(PrometheusText.number(point.value))\n"
-                    )
-                }
+                for point in points { add(point, of: family.name, device, to: &piece) }
                 guard piece.readableBytes >= Self.pieceBytes else { continue }
                 try await send(piece)
                 piece.clear()
@@ -110,6 +109,16 @@ struct DeviceMetricText: Sendable {
         }
         addOwn(to: &piece)
         try await send(piece)
+    }
+
+    private func add(
+        _ point: DeviceMetricCache.Point, of name: PrometheusName, _ device: Device, to piece: inout ByteBuffer
+    ) {
+        func add(_ name: String, _ label: String, _ value: Double) {
+            piece.writeString("\(name){\(device.labels)\(point.labels)\(label)} \(PrometheusText.number(value))\n")
+        }
+        if point.parts.isEmpty { add(name.sample, "", point.value) }
+        for part in point.parts { add("\(name.family)\(part.suffix)", part.label, part.value) }
     }
 
     private func begin(_ name: PrometheusName, help: String, in piece: inout ByteBuffer) {
@@ -191,12 +200,12 @@ extension DeviceMetricText.Device {
         guard let first = parts.next() else { return [] }
         guard var next = parts.next() else { return first }
         // Several sources have the metric. Labels tell most of them apart; of the same labels the first one is shown.
-        var points = Dictionary(first.map { ($0.labels, $0.value) }) { first, _ in first }
+        var points = Dictionary(first.map { ($0.labels, $0) }) { first, _ in first }
         while true {
-            for point in next where points[point.labels] == nil { points[point.labels] = point.value }
+            for point in next where points[point.labels] == nil { points[point.labels] = point }
             guard let further = parts.next() else { break }
             next = further
         }
-        return points.sorted { $0.key < $1.key }.map { DeviceMetricCache.Point(labels: $0.key, value: $0.value) }
+        return points.values.sorted { $0.labels < $1.labels }
     }
 }

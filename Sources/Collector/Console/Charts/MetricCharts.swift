@@ -31,13 +31,20 @@ struct MetricCharts {
         return groups + rest.enumerated().map { Group(id: "metric-\($0)", title: $1, metrics: [$1]) }
     }
 
+    /// The aggregates that charts need of a device's series.
+    static func aggregates(of device: DeviceView) -> String {
+        // Only OTLP has histograms.
+        device.kind == "otlp" ? "mean,rate,p50,p95" : "mean,rate"
+    }
+
     /// - Parameters:
-    ///   - aggregate: which of its aggregates; `nil` for `rate` of counters and `mean` of others.
+    ///   - aggregate: which of its aggregates; `nil` for `rate` of counters, the median and the 95th percentile of
+    ///     histograms as far as they are known, and `mean` of others.
     static func chart(_ group: Group, of answer: SeriesView, aggregate: String? = nil) -> ChartTable {
         var lines = answer.series.filter { series in
             group.metrics.contains(series.metric)
                 && !(group.rest.map { series.attributes[$0.attribute]?.text == $0.value } ?? false)
-        }.map { Line($0, aggregate) }
+        }.flatMap { Line.lines(of: $0, aggregate) }
         let found = lines.count
         if found > ChartTable.maximumLines {
             let largest = Set(
@@ -65,19 +72,37 @@ struct MetricCharts {
     private struct Line {
         let metric: String
         let unit: String
-        /// The attributes and the application, which also distinguishes series.
+        /// The attributes, and what else distinguishes series.
         let attributes: [String: String]
         let values: [Double?]
         /// The size, by which large series are distinguished from small ones.
         let size: Double
 
-        init(_ series: SeriesView.Series, _ aggregate: String?) {
+        /// The lines of a series: one, or the median and the 95th percentile of a histogram.
+        static func lines(of series: SeriesView.Series, _ aggregate: String?) -> [Line] {
+            if let aggregate { return [Line(series, aggregate)] }
+            switch series.kind {
+            case "delta-counter", "cumulative-counter": return [Line(series, "rate")]
+            case "delta-histogram", "cumulative-histogram", "summary":
+                let known = [("p50", "median"), ("p95", "95th percentile")].filter { name, _ in
+                    series.values[name]?.contains { $0 != nil } == true
+                }
+                return known.isEmpty
+                    ? [Line(series, "mean", named: "mean")] : known.map { Line(series, $0.0, named: $0.1) }
+            default: return [Line(series, "mean")]
+            }
+        }
+
+        /// - Parameter name: of the aggregate, where others stand beside it.
+        private init(_ series: SeriesView.Series, _ aggregate: String, named name: String = "") {
             metric = series.metric
-            let isCounter = ["delta-counter", "cumulative-counter"].contains(series.kind)
-            let aggregate = aggregate ?? (isCounter ? "rate" : "mean")
             unit = MetricCharts.unit(series.unit, of: metric, aggregate: aggregate)
             attributes = FleetCharts.texts(of: series.attributes).merging(
-                ["application": series.application ?? ""]) { own, _ in own }
+                [
+                    "application": series.application ?? "", "otel.scope.name": series.scope ?? "",
+                    "service.instance.id": series.instance ?? "", "statistic": name,
+                ].filter { !$0.value.isEmpty }
+            ) { own, _ in own }
             values = series.values[aggregate] ?? []
             size = values.compactMap { $0.map(abs) }.reduce(0, +)
         }

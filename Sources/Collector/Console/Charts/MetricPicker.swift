@@ -22,9 +22,14 @@ struct MetricPicker {
     /// The number of devices, of those that were seen last, on which metrics of the whole fleet are searched.
     static let devices = 3
     private static let devicesLookedAt = "50"
+    /// The metrics of a resource of OTLP are those among this many newest records. Each has what one library of one
+    /// program sent at a time.
+    private static let otlpRecords = "100"
+    private static let otlpModule = "otlp"
 
-    /// The metrics of the modules that a device samples.
+    /// The metrics of the modules that a device samples, or those that a resource of OTLP has sent lately.
     static func ofDevice(_ device: DeviceView, _ api: APIClient) async throws -> MetricPicker {
+        if device.kind == "otlp" { return MetricPicker(modules: try await otlp([device], api)) }
         let catalog = try await catalog(api)
         let names = device.modules
         var picker = MetricPicker(
@@ -36,7 +41,7 @@ struct MetricPicker {
         return picker
     }
 
-    /// All metrics of the catalog, and those of programs' own modules on a few devices.
+    /// All metrics of the catalog, and those of programs' own modules on a few devices and of a few resources of OTLP.
     static func ofFleet(_ api: APIClient, withTest: Bool) async throws -> MetricPicker {
         let catalog = try await catalog(api)
         var query: FormFields = [("sort", "-lastSeen"), ("limit", devicesLookedAt)]
@@ -46,7 +51,23 @@ struct MetricPicker {
         for device in devices.prefix(Self.devices) {
             found.merge(try await ownMetrics(of: device, api)) { $0.union($1) }
         }
-        return MetricPicker(modules: catalog + own(found, besides: catalog))
+        query = query.with("state", "otlp").with("limit", "\(Self.devices)")
+        let resources = try await api.call(.listDevices, query).items.filter { $0.kind == "otlp" }
+        return MetricPicker(modules: catalog + own(found, besides: catalog) + (try await otlp(resources, api)))
+    }
+
+    /// What resources of OTLP have sent lately, as one module; none if that is nothing.
+    private static func otlp(_ devices: [DeviceView], _ api: APIClient) async throws -> [Module] {
+        var found: [String: String] = [:]
+        for device in devices {
+            let page = try await api.find(.listSamples(device.id), [("limit", otlpRecords)])
+            for metric in page?.items.flatMap({ ($0.otlp ?? .null)["metrics"].items }) ?? [] {
+                guard let name = metric["name"].text else { continue }
+                found[name] = metric["description"].text ?? found[name] ?? ""
+            }
+        }
+        let metrics = found.sorted { $0.key < $1.key }.map { Metric(name: $0.key, description: $0.value) }
+        return metrics.isEmpty ? [] : [Module(name: otlpModule, metrics: metrics)]
     }
 
     /// The module of the program that gives a metric; `nil` for metrics of the catalog.

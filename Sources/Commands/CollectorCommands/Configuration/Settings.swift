@@ -198,7 +198,8 @@ struct Settings: ProgramSettings, Equatable {
                 "device-metrics", \.deviceMetrics.choice, .deviceMetrics,
                 """
                 The metrics whose newest values of all devices GET /metrics/devices shows to Prometheus: names of the \
-                catalog with commas between, custom:NAME for a metric of custom samples, or all
+                catalog with commas between, custom:NAME for a metric of custom samples, otlp:NAME for one that came \
+                as OTLP, or all
                 """,
                 value: "names", reload: .atOnce),
             Setting(

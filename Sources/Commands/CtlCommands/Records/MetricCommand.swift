@@ -138,8 +138,13 @@ struct MetricSeries: AsyncParsableCommand {
     @Option(help: "Seconds, or a number with s, m, h or d. Of a device: 5m by default.")
     var step: String?
     @Option(
-        help: "How the values of a step become one: mean, min, max, last, count, increase or rate.",
-        completion: .list(["mean", "min", "max", "last", "count", "increase", "rate"]))
+        help: """
+            How the values of a step become one: mean, sum, min, max, last, count, increase or rate, or a quantile of \
+            histograms: p50, p90, p95 or p99.
+            """,
+        completion: .list([
+            "mean", "sum", "min", "max", "last", "count", "increase", "rate", "p50", "p90", "p95", "p99",
+        ]))
     var aggregate: String?
     @OptionGroup var output: OutputOptions
     @OptionGroup var collector: CollectorOptions

@@ -139,7 +139,7 @@ struct FleetSeries {
             let key = Key(group: group, attributes: attributes)
             var buckets = series.removeValue(forKey: key) ?? Array(repeating: [], count: window.buckets)
             for bucket in Set(programs.flatMap(\.value.buckets.keys)) {
-                let reported = programs.compactMap { $0.value.buckets[bucket]?.value(aggregate) }
+                let reported = programs.compactMap { $0.value.value(aggregate, in: bucket) }
                 guard !reported.isEmpty else { continue }
                 buckets[bucket].append(reported.reduce(0) { $0 + $1 / Double(reported.count) })
                 values += 1
@@ -164,7 +164,7 @@ struct FleetSeries {
     /// The aggregate by which devices are compared if nothing else is asked for: a counter by its growth.
     private static func aggregate(for kind: MetricDefinition.Kind) -> SeriesAggregate {
         switch kind {
-        case .gauge, .upDownCounter: .mean
+        case .gauge, .upDownCounter, .deltaHistogram, .cumulativeHistogram, .summary: .mean
         case .deltaCounter, .cumulativeCounter: .rate
         }
     }

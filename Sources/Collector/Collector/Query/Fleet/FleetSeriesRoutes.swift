@@ -72,13 +72,7 @@ extension SeriesAccumulator {
         var records = 0
         try await RecordPages(store: store, query: query.records(of: device, selection)).visit { record in
             records += 1
-            for (point, moment) in OTLPPoints.read(record, selection.names) { try add(point, at: moment) }
-            guard let kind = WireRecordKind(rawValue: record.header.kind),
-                // A malformed body is shown in the list of samples. It has no values.
-                let found = try? selection.read(kind: kind, body: record.header.body(of: record.bytes))
-            else { return }
-            let moment = SampleMoment(record.header, interval: found.intervalMicroseconds)
-            for point in found.points { try add(point, at: moment) }
+            for found in selection.points(of: record) { try add(found.point, at: found.moment, found.distribution) }
         }
         return records
     }

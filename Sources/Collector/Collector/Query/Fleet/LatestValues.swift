@@ -19,6 +19,8 @@ struct LatestValues: Sendable {
     /// A field that not every sample has, such as those of the machine's identity, is searched in this many of a
     /// device's newest samples.
     static let samplesLookedInto = 16
+    /// The same of records of OTLP. Each has the metrics of one program and one library, and a machine has many.
+    static let otlpRecordsLookedInto = 128
 
     init(_ query: QueryParameters, store: any RecordStore) throws {
         guard let metric = query.text("metric") else { throw Problem.invalidParameter("metric", "is not given.") }
@@ -29,7 +31,7 @@ struct LatestValues: Sendable {
             [metric], withCustom: module.map { SampleModuleNames.kind(of: $0) == .sampleCustom } ?? false)
         attributes = try SeriesQuery.attributes(query.texts("attribute"))
         self.query = RecordQuery(
-            .among([]), stream: .sample, kinds: Set(selection.kinds.map(\.rawValue)), module: module,
+            .among([]), stream: .sample, kinds: selection.recordKinds, module: module,
             application: query.text("application"),
             times: RecordTimes(from: try query.time("from"), to: try query.time("to")),
             withTest: try query.flag("test"))
@@ -43,26 +45,28 @@ struct LatestValues: Sendable {
         var found: [DeviceID: LatestValue] = [:]
         for (device, record) in try await store.newestRecords(of: Array(devices), query) {
             let points = points(of: record)
-            found[device] = points.isEmpty ? try await earlier(of: device) : LatestValue(record: record, points: points)
+            found[device] =
+                points.isEmpty ? try await earlier(than: record) : LatestValue(record: record, points: points)
         }
         return found
     }
 
-    private func earlier(of device: DeviceID) async throws(StoreError) -> LatestValue? {
+    private func earlier(than newest: StoredRecord) async throws(StoreError) -> LatestValue? {
         var query = query
-        query.devices = .one(device)
-        for record in try await store.records(query, before: nil, limit: Self.samplesLookedInto).records {
+        query.devices = .one(newest.device)
+        let isOTLP = newest.header.kind == WireRecordKind.otlpMetrics.rawValue
+        let limit = isOTLP ? Self.otlpRecordsLookedInto : Self.samplesLookedInto
+        for record in try await store.records(query, before: nil, limit: limit).records {
             let points = points(of: record)
             if !points.isEmpty { return LatestValue(record: record, points: points) }
         }
         return nil
     }
 
+    /// A histogram or a summary is no single value.
     private func points(of record: StoredRecord) -> [MetricPoint] {
-        guard let kind = WireRecordKind(rawValue: record.header.kind),
-            let found = try? selection.read(kind: kind, body: record.header.body(of: record.bytes))
-        else { return [] }
-        return found.points.filter { $0.value.isFinite && attributes.admits($0) }
+        selection.points(of: record).filter { $0.distribution == nil }.map(\.point)
+            .filter { $0.value.isFinite && attributes.admits($0) }
     }
 }
 

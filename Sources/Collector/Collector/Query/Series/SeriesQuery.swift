@@ -98,8 +98,12 @@ struct SeriesQuery: Equatable, Sendable {
     /// Counters need the sample before the first one. This is how far back it is searched.
     var lookBack: Int64 { min(max(2 * window.step, 600 * Self.second), 3600 * Self.second) }
 
-    /// Whether values are compared with those before them.
-    var wantsGrowth: Bool { aggregates.contains(.rate) || aggregates.contains(.increase) }
+    /// Whether values are compared with those before them. A name that the catalog does not have may be a histogram,
+    /// and what one has observed is a growth.
+    var wantsGrowth: Bool {
+        aggregates.contains(.rate) || aggregates.contains(.increase)
+            || metrics.contains { MetricCatalog.definitions[$0] == nil }
+    }
 
     var selection: MetricSelection {
         MetricSelection(
@@ -110,9 +114,7 @@ struct SeriesQuery: Equatable, Sendable {
         let (start, isUnder) = window.from.subtractingReportingOverflow(wantsGrowth ? lookBack : 0)
         return RecordQuery(
             .one(device), stream: .sample,
-            // A resource of OTLP has metrics of any name.
-            kinds: Set(selection.kinds.map(\.rawValue)).union([WireRecordKind.otlpMetrics.rawValue]), module: module,
-            application: application,
+            kinds: selection.recordKinds, module: module, application: application,
             times: RecordTimes(from: isUnder ? .min : start, to: window.to), withTest: withTest)
     }
 }
@@ -180,8 +182,11 @@ extension SeriesWindow {
 }
 
 /// How the values of a bucket become one number.
+///
+/// The values of a histogram are what it has observed.
 enum SeriesAggregate: String, CaseIterable, Sendable {
     case mean
+    case sum
     case min
     case max
     /// The latest by the device's clock.
@@ -191,4 +196,30 @@ enum SeriesAggregate: String, CaseIterable, Sendable {
     case increase
     /// The growth per second over the time that was covered, for counters.
     case rate
+    /// Quantiles, of histograms and summaries.
+    case p50
+    case p90
+    case p95
+    case p99
+
+    /// Of a quantile: its share of all values, in percent.
+    var percent: Int? {
+        switch self {
+        case .p50: 50
+        case .p90: 90
+        case .p95: 95
+        case .p99: 99
+        case .mean, .sum, .min, .max, .last, .count, .increase, .rate: nil
+        }
+    }
+}
+
+extension MetricDefinition.Kind {
+    /// Whether a point tells of many values.
+    var isDistribution: Bool {
+        switch self {
+        case .deltaHistogram, .cumulativeHistogram, .summary: true
+        case .gauge, .upDownCounter, .deltaCounter, .cumulativeCounter: false
+        }
+    }
 }

@@ -27,7 +27,9 @@ struct SeriesRoutes: RouteGroup {
         let device = try await knownDevice(context)
         let query = try SeriesQuery(parameters, now: context.now)
         let accumulator = try await accumulate(query, of: device)
-        let values = accumulator.series.count * query.window.buckets * query.aggregates.count
+        // A quantile has two bounds.
+        let perBucket = query.aggregates.reduce(0) { $0 + ($1.percent == nil ? 1 : 3) }
+        let values = accumulator.series.count * query.window.buckets * perBucket
         guard values <= Self.maximumValues else {
             throw Problem.tooMuch(
                 """
@@ -65,10 +67,7 @@ extension SeriesView {
         buckets = window.buckets
         series = accumulator.series.sorted { Self.order($0.key) < Self.order($1.key) }.map { key, found in
             let values = aggregates.map { aggregate in
-                (
-                    aggregate.rawValue,
-                    (0..<window.buckets).map { (found.buckets[$0] ?? SeriesBucket()).value(aggregate) }
-                )
+                (aggregate.rawValue, (0..<window.buckets).map { found.value(aggregate, in: $0) })
             }
             var series = Series()
             series.metric = key.metric
@@ -76,15 +75,36 @@ extension SeriesView {
             series.kind = found.definition.kind.name
             series.module = key.module
             series.application = key.application.isEmpty ? nil : key.application
+            series.scope = key.origin.scope.isEmpty ? nil : key.origin.scope
+            series.instance = key.origin.instance.isEmpty ? nil : key.origin.instance
             series.attributes = key.attributes.json
             series.values = Dictionary(values) { first, _ in first }
+            series.quantileBounds = Self.bounds(of: found, aggregates, buckets: window.buckets)
             return series
         }
     }
 
+    /// The bounds of each quantile, as far as they are known; `nil` if no quantile is asked for or has any.
+    private static func bounds(
+        of series: SeriesAccumulator.Series, _ aggregates: [SeriesAggregate], buckets: Int
+    ) -> [String: [[Double?]?]]? {
+        guard series.definition.kind.isDistribution, series.definition.kind != .summary else { return nil }
+        var found: [String: [[Double?]?]] = [:]
+        for aggregate in aggregates {
+            guard let percent = aggregate.percent else { continue }
+            found[aggregate.rawValue] = (0..<buckets).map { bucket in
+                series.buckets[bucket]?.observed?.bounds(ofPercent: percent).map { range in
+                    [range.low, range.high].map { $0.isFinite ? $0 : nil }
+                }
+            }
+        }
+        return found.isEmpty ? nil : found
+    }
+
     private static func order(_ key: SeriesAccumulator.Key) -> String {
         let attributes = key.attributes.sorted { $0.key < $1.key }.map { "\($0.key)\u{1}\($0.value)" }
-        return ([key.metric, key.module, key.application] + attributes).joined(separator: "\u{0}")
+        let origin = [key.origin.scope, key.origin.scopeVersion, key.origin.instance, key.kind.name]
+        return ([key.metric, key.module, key.application] + origin + attributes).joined(separator: "\u{0}")
     }
 }
 

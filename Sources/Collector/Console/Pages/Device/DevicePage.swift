@@ -10,6 +10,8 @@ struct DevicePage: ConsolePage {
     private static let buckets: Int64 = 100
     /// The number of entries in the list below the charts.
     private static let entries = 20
+    /// The number of charts of a resource of OTLP for which none was chosen.
+    private static let otlpCharts = 8
     /// The number of the newest commands among which a wipe certificate is looked for.
     private static let commands = "50"
 
@@ -26,7 +28,9 @@ struct DevicePage: ConsolePage {
         let diagnosis = DeviceDiagnosis(
             device: subject.device, doNotDisturb: doNotDisturb, profile: profile?.profile ?? .null, now: visit.now)
 
-        let notable = Set(DeviceTimeline.Kind.allCases.filter(\.isNotable))
+        var notable = Set(DeviceTimeline.Kind.allCases.filter(\.isNotable))
+        // Its log records are all that happens at a resource of OTLP.
+        if !subject.hasAgent { notable.insert(.event) }
         let timeline = try await DeviceTimeline.load(subject, from: range.from, to: range.to, kinds: notable)
         let entries = timeline.page(from: Timestamp.text(range.from), to: Timestamp.text(range.to), kinds: notable)
         let place = try await location.values()
@@ -61,19 +65,27 @@ struct DevicePage: ConsolePage {
     private func charts(_ subject: DeviceSubject, _ range: TimeRange) async throws -> [String: JSONValue] {
         let visit = subject.visit
         let chosen = visit.query.all("metric").filter { !$0.isEmpty }
-        let metrics = chosen.isEmpty ? MetricCharts.usual.flatMap(\.metrics) : chosen
+        let picker = try await MetricPicker.ofDevice(subject.device, visit.api)
+        var metrics = chosen
+        if chosen.isEmpty {
+            metrics =
+                subject.hasAgent
+                ? MetricCharts.usual.flatMap(\.metrics)
+                : Array(picker.modules.flatMap(\.metrics).map(\.name).prefix(Self.otlpCharts))
+        }
+        // A resource that sends log records alone.
+        if metrics.isEmpty { return [:] }
         let step = range.step(buckets: Self.buckets)
         var query = subject.records(range.aligned(to: step).query)
         for metric in metrics { query.add("metric", metric) }
         query.add("step", "\(step)")
-        query.add("aggregate", "mean,rate")
+        query.add("aggregate", MetricCharts.aggregates(of: subject.device))
         let answer: SeriesView
         do { answer = try await visit.api.call(.getSampleSeries(subject.id), query) } catch let problem as Problem
             where problem.status == 400
         {
             return ["chartProblem": JSONValue(problem.detail)]
         }
-        let picker = try await MetricPicker.ofDevice(subject.device, visit.api)
         let charts = MetricCharts.groups(of: metrics).map { group in
             var chart = MetricCharts.chart(group, of: answer)
             chart.links = group.metrics.map { metric in

@@ -27,7 +27,9 @@ extension DeviceTimeline {
             timeline.add(beacons: page.items, isCut: page.next != nil)
         }
         if isAsked(.event) {
-            let page = try await api.call(.listEvents, subject.records(range.with("device", subject.id)))
+            let kind = subject.hasAgent ? nil : "otlp-log"
+            let page = try await api.call(
+                .listEvents, subject.records(range.with("device", subject.id).with("kind", kind)))
             timeline.add(events: page.items, isCut: page.next != nil)
         }
         if isAsked(.command) {

@@ -246,12 +246,27 @@ extension DeviceTimeline {
         add(
             events.map { record in
                 let event = record.event ?? EventView()
+                if event.type == "otlp-log" { return Self.entry(ofLog: record, event) }
                 let value = event.value == .null ? "" : " = \(event.value.renderText)"
                 let failed = event.succeeded == false ? ["failed"] : []
                 return Entry(
                     at: record.time, kind: .event, title: event.name + value,
                     detail: Self.joined(failed + Self.listed(event.attributes)))
             }, cut: isCut ? events.last?.time : nil)
+    }
+
+    /// A log record that came as OTLP: its event or its severity, and what it says.
+    private static func entry(ofLog record: RecordView, _ event: EventView) -> Entry {
+        let value =
+            switch event.value {
+            case .array, .object: DisplayText.visible(event.value.compactText)
+            default: event.value.renderText
+            }
+        let parts = [event.name, value].filter { !$0.isEmpty }
+        let severity = (record.otlp ?? .null)["severityText"].text.flatMap { $0 == event.name ? nil : $0 }
+        return Entry(
+            at: record.time, kind: .event, title: parts.isEmpty ? "Log record" : parts.joined(separator: ": "),
+            detail: joined([severity, record.application.map { "of \($0)" }] + listed(event.attributes)))
     }
 
     /// - Parameter link: the address of the page of commands.

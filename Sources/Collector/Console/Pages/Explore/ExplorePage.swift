@@ -85,10 +85,11 @@ struct ExplorePage: ConsolePage {
     // MARK: One device
 
     private func deviceCharts(_ query: ExploreQuery, _ visit: Visit) async throws -> [ChartTable] {
-        guard let device = query.devices.device?.id, let metric = query.metric else { return [] }
+        guard let device = query.devices.device, let metric = query.metric else { return [] }
         let aggregate = query.fields.text("aggregate")
         let answer = try await visit.api.call(
-            .getSampleSeries(device), query.series.with("aggregate", aggregate ?? "mean,rate"))
+            .getSampleSeries(device.id),
+            query.series.with("aggregate", aggregate ?? MetricCharts.aggregates(of: device)))
         let group = MetricCharts.Group(id: "over-time", title: metric, metrics: [metric])
         return [MetricCharts.chart(group, of: answer, aggregate: aggregate)].filter { !$0.columns.isEmpty }
     }

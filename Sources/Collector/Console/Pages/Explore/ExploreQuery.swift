@@ -17,9 +17,10 @@ struct ExploreQuery {
     ]
     /// How a device's values of one step become one.
     static let aggregates = [
-        ("", "as usual: rate of counters, else mean"), ("mean", "mean"), ("min", "least"), ("max", "greatest"),
-        ("last", "newest"), ("count", "number of samples"), ("increase", "increase of a counter"),
-        ("rate", "rate of a counter"),
+        ("", "as usual: rate of counters, else mean"), ("mean", "mean"), ("sum", "sum"), ("min", "least"),
+        ("max", "greatest"), ("last", "newest"), ("count", "number of values"), ("increase", "increase of a counter"),
+        ("rate", "rate of a counter"), ("p50", "median of a histogram"), ("p90", "90th percentile of a histogram"),
+        ("p95", "95th percentile of a histogram"), ("p99", "99th percentile of a histogram"),
     ]
 
     private static let ofMetric = ["metric", "module", "application", "attribute", "test"]
