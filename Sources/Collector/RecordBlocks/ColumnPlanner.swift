@@ -1,0 +1,294 @@
+/// Finds, for each column of a tree, the coding that takes the fewest bits. It estimates and codes nothing, and counts in
+/// integers alone, so the same records always give the same block.
+struct ColumnPlanner {
+    /// A column's values as they are coded.
+    struct Column {
+        var node: Int
+        var parent: Int
+        var kind: FieldKind
+        var presence: BlockDirectory.Presence
+        var coding: ColumnCoding
+        /// The values in order; with `unlessZero`, zeros are among them.
+        var values: [UInt64]
+        /// The record of each.
+        var rows: [Int]
+        /// Estimated bits, in 1 / 256.
+        var cost: Int
+    }
+
+    private let rowCount: Int
+    private(set) var columns: [Column] = []
+    /// Of numbers that vary: their columns by what they look like.
+    private var byValues: [UInt64: Int] = [:]
+    private var bySteps: [UInt64: Int] = [:]
+    /// Values of each column by record, zero where there is none. Only of those that another one may name.
+    private var byRow: [Int: [UInt64]] = [:]
+    private var varying: [Int] = []
+    private var isNamed: Set<Int> = []
+
+    /// A column with values in fewer records than one of eight is not spread over all of them, which bounds the memory.
+    private static let sparse = 8
+    /// How many columns before it a column is compared with, besides those that look alike.
+    private static let neighbours = 3
+    /// A column that costs less than that many bits in all is good enough.
+    private static let smallCost = 64 << 8
+    /// What naming another column costs, in 1 / 256 bits.
+    private static let nameCost = 16 << 8
+
+    init(rowCount: Int) {
+        self.rowCount = rowCount
+    }
+
+    // MARK: - One column
+
+    /// Plans the column of a node.
+    /// - Parameter parentRowList: `parentRows` as a list, shared by all its columns.
+    mutating func add(
+        _ node: FieldTree.Node, index: Int, parent: Int, parentRows: RowSet, parentRowList: [Int]
+    ) {
+        var coding = ColumnCoding()
+        var values = node.values
+        if node.kind == .bytes { coding.textCount = node.texts.count }
+        if node.kind == .fixed64, let decimals = Decimals.decimals(of: values) {
+            coding.decimals = decimals
+            for place in values.indices { values[place] = Decimals.integer(values[place], decimals) ?? 0 }
+        }
+        let isAlways = node.rows.count == parentRows.count
+        var best = plan(
+            values, isAlways ? parentRowList : node.rows.rows, coding, index, parent, node.kind,
+            isAlways ? .always : .marked)
+        if !isAlways {
+            best.cost += presenceCost(node.rows, in: parentRows)
+            if node.kind.isNumber, values.count * Self.sparse >= parentRows.count, !values.contains(0) {
+                let other = plan(
+                    dense(values, node.rows, in: parentRows), parentRowList, coding, index, parent, node.kind,
+                    .unlessZero)
+                if other.cost < best.cost { best = other }
+            }
+        }
+        columns.append(best)
+        guard node.kind.isNumber, !best.coding.isConstant, best.values.count * Self.sparse >= rowCount else { return }
+        let rows = Self.byRow(best.values, best.rows, rowCount)
+        byRow[index] = rows
+        varying.append(index)
+        byValues[Self.digest(rows, steps: false)] = index
+        bySteps[Self.digest(rows, steps: true)] = index
+    }
+
+    private func dense(_ values: [UInt64], _ rows: RowSet, in parentRows: RowSet) -> [UInt64] {
+        var dense: [UInt64] = []
+        dense.reserveCapacity(parentRows.count)
+        var next = 0
+        parentRows.forEach { row in
+            if rows.contains(row) {
+                dense.append(values[next])
+                next += 1
+            } else {
+                dense.append(0)
+            }
+        }
+        return dense
+    }
+
+    private func plan(
+        _ values: [UInt64], _ rows: [Int], _ coding: ColumnCoding, _ index: Int, _ parent: Int, _ kind: FieldKind,
+        _ presence: BlockDirectory.Presence
+    ) -> Column {
+        var column = Column(
+            node: index, parent: parent, kind: kind, presence: presence, coding: coding, values: values, rows: rows,
+            cost: 0)
+        let first = values.first ?? 0
+        column.coding.base = first
+        guard values.contains(where: { $0 != first }) else {
+            column.coding.isConstant = presence == .always
+            return column
+        }
+        column.coding.isConstant = false
+        column.cost = .max
+        var candidates: [(Predictor, UInt64, Int?)] = [
+            (.constant, Self.median(values), nil), (.previous, first, nil), (.linear, first, nil),
+        ]
+        if kind != .bytes { candidates.append((.level, first, nil)) }
+        if kind != .varint, kind.isNumber, coding.decimals == nil { candidates.append((.exclusiveOr, first, nil)) }
+        for (predictor, base, _) in candidates { consider(predictor, base, nil, &column) }
+        if kind.isNumber, column.cost > Self.smallCost { considerOthers(&column) }
+        return column
+    }
+
+    private func considerOthers(_ column: inout Column) {
+        let rows = Self.byRow(column.values, column.rows, rowCount)
+        let first = column.coding.base
+        let values = column.values.first ?? first
+        if let other = bySteps[Self.digest(rows, steps: true)] { consider(.alongside, values, other, &column) }
+        if let other = bySteps[Self.digest(rows, steps: false)] { consider(.increase, values, other, &column) }
+        if let other = byValues[Self.digest(rows, steps: true)] { consider(.accumulated, values, other, &column) }
+        for other in varying.suffix(Self.neighbours) where column.cost > Self.smallCost {
+            consider(.alongside, values, other, &column)
+            consider(.increase, values, other, &column)
+            consider(.accumulated, values, other, &column)
+        }
+    }
+
+    private func consider(_ predictor: Predictor, _ base: UInt64, _ other: Int?, _ column: inout Column) {
+        let others = other.flatMap { byRow[$0] }
+        var prediction = Prediction(predictor, base: base)
+        var tally = ResidualTally()
+        for (place, value) in column.values.enumerated() {
+            tally.add(prediction.wholeResidual(value, others?[column.rows[place]] ?? 0))
+        }
+        let cost = tally.cost + (other == nil ? 0 : Self.nameCost)
+        guard cost < column.cost else { return }
+        column.cost = cost
+        column.coding.predictor = predictor
+        column.coding.base = base
+        column.coding.other = other ?? 0
+    }
+
+    // MARK: - All columns
+
+    /// Looks for messages whose numbers add up to nearly the same in all records, such as shares of a whole, and predicts
+    /// the dearest of them from the others. Then fixes units and lengths.
+    mutating func finish() {
+        for column in columns where column.coding.predictor.needsOther { isNamed.insert(column.coding.other) }
+        var siblings: [Int: [Int]] = [:]
+        for (place, column) in columns.enumerated() where column.kind == .varint {
+            siblings[column.parent, default: []].append(place)
+        }
+        for places in siblings.values {
+            let varying = places.filter { !columns[$0].coding.isConstant }
+            guard varying.count > 2,
+                let dearest = varying.filter({ !isNamed.contains(columns[$0].node) })
+                    .max(by: { (columns[$0].cost, $1) < (columns[$1].cost, $0) })
+            else { continue }
+            considerRest(dearest, of: places)
+        }
+        for place in columns.indices { fix(&columns[place]) }
+    }
+
+    private mutating func considerRest(_ place: Int, of siblings: [Int]) {
+        var sums = [UInt64](repeating: 0, count: rowCount)
+        for sibling in siblings where sibling != place {
+            let column = columns[sibling]
+            for (index, row) in column.rows.enumerated() { sums[row] &+= column.values[index] }
+        }
+        var column = columns[place]
+        let totals = column.rows.indices.map { column.values[$0] &+ sums[column.rows[$0]] }
+        byRow[column.node] = sums
+        consider(.rest, Self.median(totals), column.node, &column)
+        columns[place] = column
+    }
+
+    private func fix(_ column: inout Column) {
+        guard !column.coding.isConstant else { return }
+        var prediction = Prediction(column.coding.predictor, base: column.coding.base)
+        let others = column.coding.predictor.needsOther || column.coding.predictor == .rest
+            ? byRow[column.coding.predictor == .rest ? column.node : column.coding.other] : nil
+        var unit: UInt64 = 0
+        var zeros = 63
+        var greatest: UInt64 = 0
+        var least = UInt64.max
+        for (place, value) in column.values.enumerated() {
+            let magnitude = prediction.wholeResidual(value, others?[column.rows[place]] ?? 0).magnitude
+            greatest = max(greatest, magnitude)
+            least = min(least, magnitude)
+            if magnitude != 0 { zeros = min(zeros, magnitude.trailingZeroBitCount) }
+            if unit != 1 { unit = Self.greatestCommonDivisor(unit, magnitude) }
+        }
+        if column.coding.predictor == .exclusiveOr {
+            column.coding.unit = UInt64(greatest == 0 ? 0 : zeros)
+            column.coding.lengths = (least >> column.coding.unit).bitCount...(greatest >> column.coding.unit).bitCount
+        } else {
+            column.coding.unit = max(unit, 1)
+            column.coding.lengths = (least / column.coding.unit).bitCount...(greatest / column.coding.unit).bitCount
+        }
+    }
+
+    /// What the column is predicted with, for `ColumnEncoder`.
+    func others(of column: Column) -> [UInt64]? {
+        switch column.coding.predictor {
+        case .rest: byRow[column.node]
+        case .alongside, .increase, .accumulated: byRow[column.coding.other]
+        default: nil
+        }
+    }
+
+    // MARK: - Numbers
+
+    private static func byRow(_ values: [UInt64], _ rows: [Int], _ rowCount: Int) -> [UInt64] {
+        if values.count == rowCount { return values }
+        var all = [UInt64](repeating: 0, count: rowCount)
+        for (place, row) in rows.enumerated() { all[row] = values[place] }
+        return all
+    }
+
+    /// A digest of all values but the first, or of the steps between them.
+    private static func digest(_ values: [UInt64], steps: Bool) -> UInt64 {
+        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+        for place in values.indices.dropFirst() {
+            let value = steps ? values[place] &- values[place - 1] : values[place]
+            digest = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
+            digest ^= digest >> 29
+        }
+        return digest
+    }
+
+    /// By the order of signed numbers.
+    private static func median(_ values: [UInt64]) -> UInt64 {
+        let sorted = values.sorted { Int64(bitPattern: $0) < Int64(bitPattern: $1) }
+        return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+    }
+
+    private static func greatestCommonDivisor(_ one: UInt64, _ other: UInt64) -> UInt64 {
+        var (greater, smaller) = (one, other)
+        while smaller != 0 { (greater, smaller) = (smaller, greater % smaller) }
+        return greater
+    }
+
+    private func presenceCost(_ rows: RowSet, in parentRows: RowSet) -> Int {
+        Logarithm.entropy([rows.count, parentRows.count - rows.count]) + 8 << 8
+    }
+}
+
+/// Estimates what residuals cost.
+private struct ResidualTally {
+    private var lengths = [Int](repeating: 0, count: 65)
+    private var negatives = 0
+    private var plainBits = 0
+    private var count = 0
+
+    /// What a further length costs to learn.
+    private static let lengthCost = 5 << 8
+
+    @inline(__always)
+    mutating func add(_ residual: Residual) {
+        let length = residual.magnitude.bitCount
+        lengths[length] += 1
+        if residual.isNegative { negatives += 1 }
+        if length > 1 { plainBits += length - 1 }
+        count += 1
+    }
+
+    var cost: Int {
+        let used = lengths.count { $0 > 0 }
+        return Logarithm.entropy(lengths) + Logarithm.entropy([negatives, count - lengths[0] - negatives])
+            + plainBits << 8 + used * ResidualTally.lengthCost
+    }
+}
+
+/// Logarithms in integers: the same on every machine.
+private enum Logarithm {
+    /// What symbols cost that are there so many times, in 1 / 256 bits.
+    static func entropy(_ counts: [Int]) -> Int {
+        let total = counts.reduce(0, +)
+        return counts.reduce(weight(total)) { $0 - weight($1) }
+    }
+
+    /// n · log2 n, in 1 / 256.
+    private static func weight(_ count: Int) -> Int {
+        guard count > 1 else { return 0 }
+        let whole = count.bitCount - 1
+        // Between two powers the line is at most 0.09 too low.
+        let fraction = ((count << 8) >> whole) - 256
+        return count * (whole << 8 + fraction)
+    }
+}
