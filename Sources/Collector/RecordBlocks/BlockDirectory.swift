@@ -56,7 +56,10 @@ struct BlockDirectory {
             writer.varint(column.base)
             guard hasStream else { continue }
             writer.byte(column.predictor.rawValue)
-            if column.predictor.needsOther { writer.count(column.other) }
+            if column.predictor.needsOthers {
+                writer.count(column.others.count)
+                for other in column.others { writer.count(other.node << 1 | (other.isNegative ? 1 : 0)) }
+            }
             writer.varint(column.unit)
             writer.byte(UInt8(column.lengths.lowerBound))
             writer.byte(UInt8(column.lengths.upperBound))
@@ -126,11 +129,14 @@ struct BlockDirectory {
         let predictor = try reader.byte()
         guard let known = Predictor(rawValue: predictor) else { throw .malformed("unknown predictor \(predictor)") }
         column.predictor = known
-        if known.needsOther {
-            column.other = try reader.count(atMost: index - 1, "as the place of another column")
-            guard let other = nodes[column.other].column, nodes[column.other].kind.isNumber,
-                other.predictor != .rest
-            else { throw .malformed("column \(index) is predicted by node \(column.other), which cannot be") }
+        if known.needsOthers {
+            for _ in 0..<(try reader.count(atMost: ColumnCoding.maximumOthers, "other columns")) {
+                let name = try reader.count(atMost: index << 1 - 1, "as the place of another column")
+                let other = ColumnCoding.Other(node: name >> 1, isNegative: name & 1 == 1)
+                guard let known = nodes[other.node].column, nodes[other.node].kind.isNumber, known.predictor != .rest
+                else { throw .malformed("column \(index) is predicted by node \(other.node), which cannot be") }
+                column.others.append(other)
+            }
         }
         guard known != .rest || kind == .varint else { throw .malformed("column \(index) is no rest of numbers") }
         column.unit = try reader.varint()
@@ -156,8 +162,8 @@ struct ColumnCoding: Equatable {
     /// All records that have the message have the base as value, and there is no stream.
     var isConstant = true
     var predictor = Predictor.constant
-    /// The node of the column that the predictor asks.
-    var other = 0
+    /// The columns that the predictor asks: the sum of their values.
+    var others: [Other] = []
     var base: UInt64 = 0
     var unit: UInt64 = 1
     /// Of residuals in bits.
@@ -169,6 +175,12 @@ struct ColumnCoding: Equatable {
     var textCount = 0
 
     static let maximumDecimals: UInt8 = 9
+    static let maximumOthers = 4
+
+    struct Other: Equatable {
+        var node: Int
+        var isNegative = false
+    }
 }
 
 extension FieldKind {

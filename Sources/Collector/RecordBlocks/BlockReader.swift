@@ -288,8 +288,8 @@ package struct BlockReader {
             var others: [Int] = []
             if column?.predictor == .rest {
                 others = siblings(of: needed[next])
-            } else if let column, column.predictor.needsOther {
-                others = [column.other]
+            } else if let column {
+                others = column.others.map(\.node)
             }
             for other in others where seen.insert(other).inserted { needed.append(other) }
             next += 1
@@ -380,18 +380,21 @@ package struct BlockReader {
 
     /// What a column is predicted from, by record.
     private func others(of node: Int, _ coding: ColumnCoding) throws(RecordBlockError) -> [UInt64]? {
-        let sources: [Int]
+        let sources: [ColumnCoding.Other]
         switch coding.predictor {
-        case .alongside, .increase, .accumulated: sources = [coding.other]
-        case .rest: sources = siblings(of: node)
+        case .alongside, .increase, .accumulated: sources = coding.others
+        case .rest: sources = siblings(of: node).map { ColumnCoding.Other(node: $0) }
         case .constant, .previous, .linear, .exclusiveOr, .level: return nil
         }
         var sums = [UInt64](repeating: 0, count: header.recordCount)
         for source in sources {
-            guard let column = decoded[source] else { throw .malformed("column \(node) needs \(source), a later one") }
+            guard let column = decoded[source.node] else {
+                throw .malformed("column \(node) needs \(source.node), a later one")
+            }
             var next = 0
             column.rows.forEach { row in
-                sums[row] &+= column.values[next]
+                let value = column.values[next]
+                sums[row] = source.isNegative ? sums[row] &- value : sums[row] &+ value
                 next += 1
             }
         }

@@ -18,13 +18,16 @@ struct ColumnPlanner {
 
     private let rowCount: Int
     private(set) var columns: [Column] = []
-    /// Of numbers that vary: their columns by what they look like.
-    private var byValues: [UInt64: Int] = [:]
-    private var bySteps: [UInt64: Int] = [:]
+    /// Of numbers that vary: the columns by what their values, and the steps between them, look like. Also sums and
+    /// differences of two.
+    private var byValues: [Look: [ColumnCoding.Other]] = [:]
+    private var bySteps: [Look: [ColumnCoding.Other]] = [:]
     /// Values of each column by record, zero where there is none. Only of those that another one may name.
     private var byRow: [Int: [UInt64]] = [:]
     private var varying: [Int] = []
     private var isNamed: Set<Int> = []
+    /// Of the message at hand, the columns that vary.
+    private var siblings: (parent: Int, nodes: [Int]) = (0, [])
 
     /// A column with values in fewer records than one of eight is not spread over all of them, which bounds the memory.
     private static let sparse = 8
@@ -32,6 +35,11 @@ struct ColumnPlanner {
     private static let neighbours = 3
     /// A column that costs less than that many bits in all is good enough.
     private static let smallCost = 64 << 8
+    /// Places in which columns are compared, and records in each.
+    private static let lookCount = 4
+    private static let lookRows = 8
+    /// Of how many fields before it a field's sums are looked at.
+    private static let pairs = 6
     /// What naming another column costs, in 1 / 256 bits.
     private static let nameCost = 16 << 8
 
@@ -71,8 +79,44 @@ struct ColumnPlanner {
         let rows = Self.byRow(best.values, best.rows, rowCount)
         byRow[index] = rows
         varying.append(index)
-        byValues[Self.digest(rows, steps: false)] = index
-        bySteps[Self.digest(rows, steps: true)] = index
+        if siblings.parent != parent { siblings = (parent, []) }
+        let one = ColumnCoding.Other(node: index)
+        for look in looks(rows, steps: false) { byValues[look] = [one] }
+        for look in looks(rows, steps: true) { bySteps[look] = [one] }
+        // What two numbers of a message add up to, or differ by, is often a third.
+        for sibling in siblings.nodes.suffix(Self.pairs) {
+            guard let before = byRow[sibling] else { continue }
+            for isNegative in [false, true] {
+                let others = [ColumnCoding.Other(node: sibling), ColumnCoding.Other(node: index, isNegative: isNegative)]
+                let sum = rows.indices.map { isNegative ? before[$0] &- rows[$0] : before[$0] &+ rows[$0] }
+                for look in looks(sum, steps: true) where bySteps[look] == nil { bySteps[look] = others }
+            }
+        }
+        siblings.nodes.append(index)
+    }
+
+    /// How a stretch of a column looks. Two columns that look alike there may be alike.
+    private struct Look: Hashable {
+        var place: Int
+        var digest: UInt64
+    }
+
+    /// The looks of the values, or of the steps to them, in a few places. A stretch of zeros has none.
+    private func looks(_ rows: [UInt64], steps: Bool, negated: Bool = false) -> [Look] {
+        guard rowCount > Self.lookRows else { return [] }
+        return (0..<Self.lookCount).compactMap { number in
+            let place = (rowCount - Self.lookRows - 1) * number / (Self.lookCount - 1)
+            var digest: UInt64 = 0
+            var isZero = true
+            for row in (place + 1)...(place + Self.lookRows) {
+                var value = steps ? rows[row] &- rows[row - 1] : rows[row]
+                if negated { value = 0 &- value }
+                isZero = isZero && value == 0
+                digest = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
+                digest ^= digest >> 29
+            }
+            return isZero ? nil : Look(place: place, digest: digest)
+        }
     }
 
     private func dense(_ values: [UInt64], _ rows: RowSet, in parentRows: RowSet) -> [UInt64] {
@@ -105,43 +149,65 @@ struct ColumnPlanner {
         }
         column.coding.isConstant = false
         column.cost = .max
-        var candidates: [(Predictor, UInt64, Int?)] = [
-            (.constant, Self.median(values), nil), (.previous, first, nil), (.linear, first, nil),
+        var candidates: [(Predictor, UInt64)] = [
+            (.constant, Self.median(values)), (.previous, first), (.linear, first),
         ]
-        if kind != .bytes { candidates.append((.level, first, nil)) }
-        if kind != .varint, kind.isNumber, coding.decimals == nil { candidates.append((.exclusiveOr, first, nil)) }
-        for (predictor, base, _) in candidates { consider(predictor, base, nil, &column) }
+        if kind != .bytes { candidates.append((.level, first)) }
+        if kind != .varint, kind.isNumber, coding.decimals == nil { candidates.append((.exclusiveOr, first)) }
+        for (predictor, base) in candidates { consider(predictor, base, [], &column) }
         if kind.isNumber, column.cost > Self.smallCost { considerOthers(&column) }
         return column
     }
 
     private func considerOthers(_ column: inout Column) {
         let rows = Self.byRow(column.values, column.rows, rowCount)
-        let first = column.coding.base
-        let values = column.values.first ?? first
-        if let other = bySteps[Self.digest(rows, steps: true)] { consider(.alongside, values, other, &column) }
-        if let other = bySteps[Self.digest(rows, steps: false)] { consider(.increase, values, other, &column) }
-        if let other = byValues[Self.digest(rows, steps: true)] { consider(.accumulated, values, other, &column) }
+        let first = column.values.first ?? 0
+        func named(_ looks: [Look], in known: [Look: [ColumnCoding.Other]]) -> [[ColumnCoding.Other]] {
+            var found: [[ColumnCoding.Other]] = []
+            for look in looks { if let others = known[look], !found.contains(others) { found.append(others) } }
+            return found
+        }
+        for others in named(looks(rows, steps: true), in: bySteps) { consider(.alongside, first, others, &column) }
+        for others in named(looks(rows, steps: true, negated: true), in: bySteps) {
+            let opposite = others.map { ColumnCoding.Other(node: $0.node, isNegative: !$0.isNegative) }
+            consider(.alongside, first, opposite, &column)
+        }
+        for others in named(looks(rows, steps: false), in: bySteps) { consider(.increase, first, others, &column) }
+        for others in named(looks(rows, steps: true), in: byValues) { consider(.accumulated, first, others, &column) }
         for other in varying.suffix(Self.neighbours) where column.cost > Self.smallCost {
-            consider(.alongside, values, other, &column)
-            consider(.increase, values, other, &column)
-            consider(.accumulated, values, other, &column)
+            for predictor in [Predictor.alongside, .increase, .accumulated] {
+                consider(predictor, first, [ColumnCoding.Other(node: other)], &column)
+            }
         }
     }
 
-    private func consider(_ predictor: Predictor, _ base: UInt64, _ other: Int?, _ column: inout Column) {
-        let others = other.flatMap { byRow[$0] }
+    private func consider(
+        _ predictor: Predictor, _ base: UInt64, _ others: [ColumnCoding.Other], _ column: inout Column
+    ) {
+        let sums = predictor == .rest ? byRow[column.node] : self.sums(others)
         var prediction = Prediction(predictor, base: base)
         var tally = ResidualTally()
         for (place, value) in column.values.enumerated() {
-            tally.add(prediction.wholeResidual(value, others?[column.rows[place]] ?? 0))
+            tally.add(prediction.wholeResidual(value, sums?[column.rows[place]] ?? 0))
         }
-        let cost = tally.cost + (other == nil ? 0 : Self.nameCost)
+        let cost = tally.cost + others.count * Self.nameCost
         guard cost < column.cost else { return }
         column.cost = cost
         column.coding.predictor = predictor
         column.coding.base = base
-        column.coding.other = other ?? 0
+        column.coding.others = others
+    }
+
+    private func sums(_ others: [ColumnCoding.Other]) -> [UInt64]? {
+        guard let first = others.first, var sums = byRow[first.node] else { return nil }
+        if first.isNegative { for row in sums.indices { sums[row] = 0 &- sums[row] } }
+        for other in others.dropFirst() {
+            guard let values = byRow[other.node] else { continue }
+            for row in sums.indices {
+                sums[row] = other.isNegative ? sums[row] &- values[row] : sums[row] &+ values[row]
+            }
+        }
+        return sums
     }
 
     // MARK: - All columns
@@ -149,12 +215,12 @@ struct ColumnPlanner {
     /// Looks for messages whose numbers add up to nearly the same in all records, such as shares of a whole, and predicts
     /// the dearest of them from the others. Then fixes units and lengths.
     mutating func finish() {
-        for column in columns where column.coding.predictor.needsOther { isNamed.insert(column.coding.other) }
-        var siblings: [Int: [Int]] = [:]
+        for column in columns { isNamed.formUnion(column.coding.others.map(\.node)) }
+        var messages: [Int: [Int]] = [:]
         for (place, column) in columns.enumerated() where column.kind == .varint {
-            siblings[column.parent, default: []].append(place)
+            messages[column.parent, default: []].append(place)
         }
-        for places in siblings.values {
+        for places in messages.values {
             let varying = places.filter { !columns[$0].coding.isConstant }
             guard varying.count > 2,
                 let dearest = varying.filter({ !isNamed.contains(columns[$0].node) })
@@ -174,15 +240,14 @@ struct ColumnPlanner {
         var column = columns[place]
         let totals = column.rows.indices.map { column.values[$0] &+ sums[column.rows[$0]] }
         byRow[column.node] = sums
-        consider(.rest, Self.median(totals), column.node, &column)
+        consider(.rest, Self.median(totals), [], &column)
         columns[place] = column
     }
 
     private func fix(_ column: inout Column) {
         guard !column.coding.isConstant else { return }
         var prediction = Prediction(column.coding.predictor, base: column.coding.base)
-        let others = column.coding.predictor.needsOther || column.coding.predictor == .rest
-            ? byRow[column.coding.predictor == .rest ? column.node : column.coding.other] : nil
+        let others = others(of: column)
         var unit: UInt64 = 0
         var zeros = 63
         var greatest: UInt64 = 0
@@ -205,11 +270,7 @@ struct ColumnPlanner {
 
     /// What the column is predicted with, for `ColumnEncoder`.
     func others(of column: Column) -> [UInt64]? {
-        switch column.coding.predictor {
-        case .rest: byRow[column.node]
-        case .alongside, .increase, .accumulated: byRow[column.coding.other]
-        default: nil
-        }
+        column.coding.predictor == .rest ? byRow[column.node] : sums(column.coding.others)
     }
 
     // MARK: - Numbers
@@ -219,17 +280,6 @@ struct ColumnPlanner {
         var all = [UInt64](repeating: 0, count: rowCount)
         for (place, row) in rows.enumerated() { all[row] = values[place] }
         return all
-    }
-
-    /// A digest of all values but the first, or of the steps between them.
-    private static func digest(_ values: [UInt64], steps: Bool) -> UInt64 {
-        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
-        for place in values.indices.dropFirst() {
-            let value = steps ? values[place] &- values[place - 1] : values[place]
-            digest = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
-            digest ^= digest >> 29
-        }
-        return digest
     }
 
     /// By the order of signed numbers.

@@ -8,19 +8,19 @@ enum Predictor: UInt8, CaseIterable {
     case linear = 2
     /// The bits of the value before; the residual is what differs.
     case exclusiveOr = 3
-    /// The value before, moved as the other column has moved.
+    /// The value before, moved as the other columns have moved.
     case alongside = 4
-    /// How far the other column has moved.
+    /// How far the other columns have moved.
     case increase = 5
-    /// The value before and the other column's value.
+    /// The value before and the other columns' values.
     case accumulated = 6
     /// The base without all other whole numbers of the same message.
     case rest = 7
     /// A level that follows the values slowly.
     case level = 8
 
-    /// Whether the column names another one.
-    var needsOther: Bool { self == .alongside || self == .increase || self == .accumulated }
+    /// Whether the column names others.
+    var needsOthers: Bool { self == .alongside || self == .increase || self == .accumulated }
 }
 
 /// A predictor on its way along a column.
@@ -42,7 +42,7 @@ struct Prediction {
         beforeLast = base
     }
 
-    /// - Parameter other: the other column's value in the same record; of `rest`, the sum of the others.
+    /// - Parameter other: the sum of the other columns' values in the same record.
     @inline(__always)
     func expected(_ other: UInt64) -> UInt64 {
         switch predictor {
