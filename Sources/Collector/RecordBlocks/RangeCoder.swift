@@ -11,13 +11,12 @@ struct BitModel {
     /// No bit is certain, so that each can be coded.
     private static let least: UInt32 = 24
     private static let greatest: UInt32 = (1 << bits) - least
-    /// The probability moves by 2 / (2 n + 3) of the way after n bits, in the end by about 1 / 64.
-    private static let firstRate: UInt32 = 3
-    private static let mostSeen: UInt16 = 62
+    /// After n bits the probability moves by 1 / (n + 2) of the way, in the end by 1 / 32.
+    private static let mostSeen: UInt16 = 30
 
     @inline(__always)
     mutating func note(_ bit: Int) {
-        let rate = 131_072 / (2 * UInt32(seen) + BitModel.firstRate)
+        let rate = 65_536 / (UInt32(seen) + 2)
         if bit == 0 {
             chance = UInt16(min(zero + (((1 << BitModel.bits) - zero) * rate) >> 16, BitModel.greatest))
         } else {

@@ -2,7 +2,7 @@
 ///
 /// ```
 /// residual -37  =  length 6  |  sign -  |  00101, the bits below the first
-///                  learnt       learnt     three learnt for this length, the others plain
+///                  learnt       learnt     two learnt for this length, the others plain
 /// ```
 struct ValueModel {
     /// The shortest and the longest residual of the column, in bits; 0 is the length of zero.
@@ -12,7 +12,7 @@ struct ValueModel {
     private var sign = BitModel()
     private var first: [BitModel]
 
-    private static let learntBits = 3
+    private static let learntBits = 2
 
     init(lengths: ClosedRange<Int>) {
         self.lengths = lengths
