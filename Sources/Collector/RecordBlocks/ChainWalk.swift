@@ -62,7 +62,7 @@ package struct ChainWalk {
         }
         steps.sort { $0.number < $1.number }
         points.sort { $0.number < $1.number }
-        let start = entry ?? points.first ?? ChainItems.Point(number: (steps.first?.number ?? 1) &- 1, link: .zero)
+        let start = entry ?? points.first ?? ChainItems.Point(number: max(steps.first?.number ?? 1, 1) - 1, link: .zero)
         last = (start.number, entry == nil && points.isEmpty ? nil : start.link)
         proved = start.number
         var nextPoint = points[...]
