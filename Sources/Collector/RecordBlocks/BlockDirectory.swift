@@ -77,7 +77,8 @@ struct BlockDirectory {
         repeat {
             guard nodes.count < maximumNodes else { throw .malformed("more than \(maximumNodes) columns") }
             let parent = open.last?.node ?? BlockDirectory.root
-            let (node, children) = try BlockDirectory.entry(&reader, index: nodes.count, parent: parent, nodes)
+            let (node, children) = try BlockDirectory.entry(
+                &reader, index: nodes.count, parent: parent, nodes, header.recordCount)
             append(node)
             if let last = open.indices.last { open[last].missing -= 1 }
             if node.kind == .message {
@@ -94,7 +95,7 @@ struct BlockDirectory {
     }
 
     private static func entry(
-        _ reader: inout ByteReader, index: Int, parent: Int, _ nodes: [Node]
+        _ reader: inout ByteReader, index: Int, parent: Int, _ nodes: [Node], _ recordCount: Int
     ) throws(RecordBlockError) -> (Node, children: Int) {
         let form = try reader.byte()
         guard let kind = FieldKind(rawValue: form & 7), let presence = Presence(rawValue: form >> 3 & 3),
@@ -114,7 +115,7 @@ struct BlockDirectory {
             return (node, children)
         }
         var column = ColumnCoding()
-        if kind == .bytes { column.textCount = try reader.count(atMost: BlockLimits.rawBytes, "texts") }
+        if kind == .bytes { column.textCount = try reader.count(atMost: recordCount, "texts") }
         if kind == .fixed64 {
             let decimals = try reader.byte()
             guard decimals <= ColumnCoding.maximumDecimals + 1 else { throw .malformed("\(decimals) decimals") }

@@ -1,8 +1,8 @@
 /// Reads a block: the head, the items of the chain, single columns, or all records byte for byte.
 ///
 /// Any bytes give what was packed or an error, never a trap. Nothing is taken from a block before its checksum fits, and
-/// every length and count in it is compared with a limit before memory is taken. The reader takes at most about six times
-/// `header.rawBytes`, which is at most `BlockLimits.rawBytes`.
+/// every length and count in it is compared with a limit before memory is taken. The reader takes at most about twelve
+/// times `header.rawBytes`, which is at most `BlockLimits.rawBytes`, and a few MiB for its tree.
 ///
 /// It keeps what it has decoded. Use it from one thread at a time.
 package struct BlockReader {
@@ -19,6 +19,9 @@ package struct BlockReader {
     /// Values of all columns so far.
     private var valueCount = 0
 
+    /// How many columns were decoded so far.
+    package var decodedColumns: Int { decoded.count }
+
     /// A column's values. They are in the order of the records that have it.
     struct DecodedColumn {
         var rows: RowSet
@@ -28,8 +31,17 @@ package struct BlockReader {
 
     private struct DecodedTexts {
         var bytes: [UInt8]
-        /// Of each column with texts, where they are.
-        var ranges: [Int: [Range<Int>]]
+        /// Of each column with texts, where the first begins, and where each ends.
+        var columns: [Int: (start: UInt32, ends: [UInt32])]
+
+        /// The text in this place of a column.
+        func text(_ place: UInt64, of column: Int) throws(RecordBlockError) -> ArraySlice<UInt8> {
+            guard let texts = columns[column], place < texts.ends.count else {
+                throw .malformed("column \(column) names text \(place)")
+            }
+            let place = Int(place)
+            return bytes[Int(place == 0 ? texts.start : texts.ends[place - 1])..<Int(texts.ends[place])]
+        }
     }
 
     /// Checks the block's checksums and reads its head, chain and tree.
@@ -171,11 +183,7 @@ package struct BlockReader {
     private func text(
         _ node: Int, _ cursors: inout [Int], _ texts: DecodedTexts
     ) throws(RecordBlockError) -> ArraySlice<UInt8> {
-        let place = try number(node, &cursors)
-        guard let ranges = texts.ranges[node], place < ranges.count else {
-            throw .malformed("column \(node) names text \(place)")
-        }
-        return texts.bytes[ranges[Int(place)]]
+        try texts.text(try number(node, &cursors), of: node)
     }
 
     // MARK: - Columns
@@ -229,7 +237,7 @@ package struct BlockReader {
                         let node = directory.nodes[child]
                         if depth == path.count - 1 {
                             if node.kind != .message {
-                                selection.columns.append(try field_(child, ordinals + [ordinal]))
+                                selection.columns.append(try selected(child, ordinals + [ordinal]))
                             }
                         } else if node.kind == .message {
                             inner.append((child, ordinals + [ordinal]))
@@ -247,19 +255,14 @@ package struct BlockReader {
         }
     }
 
-    private mutating func field_(_ node: Int, _ ordinals: [Int]) throws(RecordBlockError) -> ColumnSelection.Column {
+    private mutating func selected(_ node: Int, _ ordinals: [Int]) throws(RecordBlockError) -> ColumnSelection.Column {
         let column = try column(node)
         let kind = directory.nodes[node].kind
         let rows = column.rows.rows
         if kind == .bytes {
             let texts = try allTexts()
             var found: [ArraySlice<UInt8>] = []
-            for place in column.values {
-                guard let ranges = texts.ranges[node], place < ranges.count else {
-                    throw .malformed("column \(node) names text \(place)")
-                }
-                found.append(texts.bytes[ranges[Int(place)]])
-            }
+            for place in column.values { found.append(try texts.text(place, of: node)) }
             return ColumnSelection.Column(ordinals: ordinals, rows: rows, content: .bytes(found))
         }
         var values = column.values
@@ -405,21 +408,22 @@ package struct BlockReader {
         if let texts { return texts }
         let bytes = try Deflate.inflate(storedTexts, count: header.texts.inflatedBytes)
         var reader = ByteReader(bytes[...])
-        var ranges: [Int: [Range<Int>]] = [:]
+        var found = DecodedTexts(bytes: bytes, columns: [:])
         for (place, node) in directory.nodes.enumerated() where node.kind == .bytes {
             guard let count = node.column?.textCount, count <= reader.left else {
                 throw .malformed("column \(place) has more texts than bytes")
             }
-            var lengths: [Int] = []
-            lengths.reserveCapacity(count)
-            for _ in 0..<count { lengths.append(try reader.count(atMost: reader.left, "bytes of a text")) }
-            ranges[place] = try lengths.map { (length) throws(RecordBlockError) in
-                let text = try reader.take(length)
-                return text.startIndex..<text.endIndex
+            var ends: [UInt32] = []
+            ends.reserveCapacity(count)
+            for _ in 0..<count { ends.append(UInt32(try reader.count(atMost: reader.left, "bytes of a text"))) }
+            let start = UInt32(reader.position)
+            for index in ends.indices {
+                _ = try reader.take(Int(ends[index]))
+                ends[index] = UInt32(reader.position)
             }
+            found.columns[place] = (start, ends)
         }
         guard reader.left == 0 else { throw .malformed("\(reader.left) bytes follow the texts") }
-        let found = DecodedTexts(bytes: bytes, ranges: ranges)
         texts = found
         return found
     }

@@ -73,13 +73,17 @@ package struct ChainWalk {
             }
             if number - 1 > last.number {
                 findings.append(.missing(first: last.number + 1, last: number - 1))
-                // Links inside of what is missing cannot be compared; the last of them lets the chain go on.
+                // Links inside of what is missing cannot be compared. One at its end lets the chain go on.
                 last = (number - 1, nil)
             }
             compare(&nextPoint)
             take(step, at: number, next)
         }
         compare(&nextPoint)
+        if let end = nextPoint.last {
+            findings.append(.missing(first: last.number + 1, last: end.number))
+            last = (end.number, end.link)
+        }
     }
 
     /// Compares the links that blocks have for numbers up to the present one.

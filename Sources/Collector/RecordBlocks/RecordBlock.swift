@@ -182,18 +182,17 @@ package struct ChainItems: Equatable, Sendable {
 }
 
 /// What a block may have at most. A writer keeps to it, and a reader refuses what is beyond it before it takes memory.
-enum BlockLimits {
-    static let records = 65_536
+package enum BlockLimits {
+    package static let records = 65_536
     /// Bytes of all records, each with four of length.
-    static let rawBytes = 16 << 20
+    package static let rawBytes = 4 << 20
     /// The tree's nodes.
     static let nodes = 16_384
     /// Nodes times records.
-    static let cells = 1 << 24
+    static let cells = 1 << 22
     /// Messages inside of each other.
     static let depth = 16
     /// Inflated bytes of the tree and the chain's items.
-    static let descriptionBytes = 16 << 20
-    /// A block that is within the limits above has less.
-    static let blockBytes = 64 << 20
+    static let descriptionBytes = 4 << 20
+    static let blockBytes = 16 << 20
 }
