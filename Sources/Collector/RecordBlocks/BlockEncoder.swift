@@ -161,7 +161,7 @@ struct BlockEncoder {
         guard !coding.isConstant else { return [] }
         var encoder = RangeEncoder()
         var marks = PresenceModel()
-        var model = ValueModel(lengths: coding.lengths)
+        let model = ValueModel(lengths: coding.lengths)
         var prediction = Prediction(coding.predictor, base: coding.base, unit: coding.unit)
         var next = 0
         parentRows.forEach { row in

@@ -13,35 +13,20 @@ package struct BlockReader {
     private let storedTexts: ArraySlice<UInt8>
 
     /// Decoded columns, by node.
-    private var decoded: [Int: DecodedColumn] = [:]
-    private var rowSets: [Int: RowSet] = [:]
-    private var texts: DecodedTexts?
-    /// Values of all columns so far.
-    private var valueCount = 0
+    private var decoded: [DecodedColumn?]
+    private var rowSets: [RowSet?]
+    private var texts: BlockTexts?
+    /// The values of all columns so far.
+    private var store: [UInt64] = []
 
     /// How many columns were decoded so far.
-    package var decodedColumns: Int { decoded.count }
+    package var decodedColumns: Int { decoded.count { $0 != nil } }
 
     /// A column's values. They are in the order of the records that have it.
-    struct DecodedColumn {
+    private struct DecodedColumn {
         var rows: RowSet
-        /// Of bytes the place among the column's texts.
-        var values: [UInt64]
-    }
-
-    private struct DecodedTexts {
-        var bytes: [UInt8]
-        /// Of each column with texts, where the first begins, and where each ends.
-        var columns: [Int: (start: UInt32, ends: [UInt32])]
-
-        /// The text in this place of a column.
-        func text(_ place: UInt64, of column: Int) throws(RecordBlockError) -> ArraySlice<UInt8> {
-            guard let texts = columns[column], place < texts.ends.count else {
-                throw .malformed("column \(column) names text \(place)")
-            }
-            let place = Int(place)
-            return bytes[Int(place == 0 ? texts.start : texts.ends[place - 1])..<Int(texts.ends[place])]
-        }
+        /// Where its values are in `store`. Of bytes each is the place among the column's texts.
+        var values: Range<Int>
     }
 
     /// Checks the block's checksums and reads its head, chain and tree.
@@ -73,6 +58,8 @@ package struct BlockReader {
             directory = try BlockDirectory(&reader, header: header)
             guard reader.left == 0 else { throw .malformed("\(reader.left) bytes follow the tree of columns") }
             try BlockReader.checkRoot(directory)
+            decoded = Array(repeating: nil, count: directory.nodes.count)
+            rowSets = Array(repeating: nil, count: directory.nodes.count)
         } catch {
             throw BlockReader.named(error, header)
         }
@@ -115,75 +102,13 @@ package struct BlockReader {
             }
             for node in directory.nodes.indices { try decode(node) }
             let (numbers, times) = try (numbers(), receivedAt())
-            var writer = BackwardWriter(count: header.rawBytes - header.recordCount * BlockRecords.lengthBytes)
-            var ends = [Int](repeating: 0, count: header.recordCount)
-            let texts = try allTexts()
-            var cursors = directory.nodes.indices.map { decoded[$0]?.values.count ?? 0 }
-            for row in stride(from: header.recordCount - 1, through: 0, by: -1) {
-                ends[row] = writer.position
-                try write(row, &writer, &cursors, texts)
-            }
-            guard writer.position == 0 else { throw .malformed("the records have \(writer.position) bytes too few") }
-            return BlockRecords(bytes: writer.bytes, ends: ends, numbers: numbers, receivedAt: times)
+            let (bytes, ends) = try RecordWriter.write(
+                directory, rows: rowSets.map { $0 ?? RowSet(rows: header.recordCount) },
+                columns: decoded.map { $0?.values ?? 0..<0 }, store, try allTexts(), header)
+            return BlockRecords(bytes: bytes, ends: ends, numbers: numbers, receivedAt: times)
         } catch {
             throw BlockReader.named(error, header)
         }
-    }
-
-    /// Writes one record, from its end to its beginning.
-    private func write(
-        _ row: Int, _ writer: inout BackwardWriter, _ cursors: inout [Int], _ texts: DecodedTexts
-    ) throws(RecordBlockError) {
-        var forms = 0
-        for child in directory.nodes[BlockDirectory.root].children.reversed() {
-            let node = directory.nodes[child]
-            guard node.field == FieldTree.Root.opaque || node.field == FieldTree.Root.record,
-                rowSets[child]?.contains(row) == true
-            else { continue }
-            forms += 1
-            if node.kind == .message {
-                try writeFields(of: child, row, &writer, &cursors, texts)
-            } else {
-                try writer.bytes(try text(child, &cursors, texts))
-            }
-        }
-        guard forms == 1 else { throw .malformed("record \(row) of the block is there \(forms) times") }
-    }
-
-    private func writeFields(
-        of parent: Int, _ row: Int, _ writer: inout BackwardWriter, _ cursors: inout [Int], _ texts: DecodedTexts
-    ) throws(RecordBlockError) {
-        for child in directory.nodes[parent].children.reversed() where rowSets[child]?.contains(row) == true {
-            let node = directory.nodes[child]
-            switch node.kind {
-            case .message:
-                let end = writer.position
-                try writeFields(of: child, row, &writer, &cursors, texts)
-                try writer.varint(UInt64(end - writer.position))
-            case .bytes:
-                let text = try text(child, &cursors, texts)
-                try writer.bytes(text)
-                try writer.varint(UInt64(text.count))
-            case .varint: try writer.varint(try number(child, &cursors))
-            case .fixed64:
-                let value = try number(child, &cursors)
-                try writer.fixed(node.column?.decimals.map { Decimals.bits(value, $0) } ?? value, 8)
-            case .fixed32: try writer.fixed(try number(child, &cursors), 4)
-            }
-            try writer.varint(UInt64(node.field) << 3 | UInt64(node.kind.wireType))
-        }
-    }
-
-    private func number(_ node: Int, _ cursors: inout [Int]) throws(RecordBlockError) -> UInt64 {
-        guard let column = decoded[node], cursors[node] > 0 else { throw .malformed("column \(node) ends too early") }
-        cursors[node] -= 1
-        return column.values[cursors[node]]
-    }
-
-    private func text(
-        _ node: Int, _ cursors: inout [Int], _ texts: DecodedTexts
-    ) throws(RecordBlockError) -> ArraySlice<UInt8> {
-        try texts.text(try number(node, &cursors), of: node)
     }
 
     // MARK: - Columns
@@ -213,7 +138,7 @@ package struct BlockReader {
         guard column.values.count == header.recordCount else {
             throw .malformed("\(column.values.count) of \(header.recordCount) records have field \(field)")
         }
-        return column.values
+        return Array(store[column.values])
     }
 
     /// The columns of a field, without decoding others than those that they are predicted from.
@@ -262,10 +187,10 @@ package struct BlockReader {
         if kind == .bytes {
             let texts = try allTexts()
             var found: [ArraySlice<UInt8>] = []
-            for place in column.values { found.append(try texts.text(place, of: node)) }
+            for place in store[column.values] { found.append(texts.bytes[try texts.range(place, of: node)]) }
             return ColumnSelection.Column(ordinals: ordinals, rows: rows, content: .bytes(found))
         }
-        var values = column.values
+        var values = Array(store[column.values])
         if let decimals = directory.nodes[node].column?.decimals {
             for place in values.indices { values[place] = Decimals.bits(values[place], decimals) }
         }
@@ -328,10 +253,12 @@ package struct BlockReader {
         let entry = directory.nodes[node]
         guard let parentRows = rowSets[entry.parent] else { throw .malformed("column \(node) has no message") }
         guard entry.presence == .marked else { return parentRows }
-        var decoder = RangeDecoder(stream(entry))
-        var marks = PresenceModel()
         var rows = RowSet(rows: header.recordCount)
-        parentRows.forEach { if marks.decode(&decoder) { rows.insert($0) } }
+        stream(entry).withUnsafeBufferPointer { bytes in
+            var decoder = RangeDecoder(bytes)
+            var marks = PresenceModel()
+            parentRows.forEach { if marks.decode(&decoder) { rows.insert($0) } }
+        }
         return rows
     }
 
@@ -353,32 +280,38 @@ package struct BlockReader {
             throw .malformed("column \(node) has no texts")
         }
         let others = try others(of: node, coding)
-        var column = DecodedColumn(rows: parentRows, values: [])
+        let start = store.count
+        var rows = parentRows
         if coding.isConstant {
-            column.values = Array(repeating: coding.base, count: parentRows.count)
+            store.append(contentsOf: repeatElement(coding.base, count: parentRows.count))
         } else {
-            var decoder = RangeDecoder(stream(entry))
-            var marks = PresenceModel()
-            var model = ValueModel(lengths: coding.lengths)
-            var prediction = Prediction(coding.predictor, base: coding.base, unit: coding.unit)
-            var rows = RowSet(rows: header.recordCount)
-            var values: [UInt64] = []
-            parentRows.forEach { row in
-                if entry.presence == .marked, !marks.decode(&decoder) { return }
-                let value = prediction.value(model.decode(&decoder), others?[row] ?? 0)
-                if entry.presence == .unlessZero, value == 0 { return }
-                values.append(value)
-                rows.insert(row)
+            // The store leaves for the time, so that the values can be appended in place.
+            var values = store
+            store = []
+            if entry.presence != .always { rows = RowSet(rows: header.recordCount) }
+            stream(entry).withUnsafeBufferPointer { bytes in
+                var decoder = RangeDecoder(bytes)
+                var marks = PresenceModel()
+                let model = ValueModel(lengths: coding.lengths)
+                var prediction = Prediction(coding.predictor, base: coding.base, unit: coding.unit)
+                parentRows.forEach { row in
+                    if entry.presence == .marked, !marks.decode(&decoder) { return }
+                    let value = prediction.value(model.decode(&decoder), others?[row] ?? 0)
+                    if entry.presence != .always {
+                        if entry.presence == .unlessZero, value == 0 { return }
+                        rows.insert(row)
+                    }
+                    values.append(value)
+                }
             }
-            column = DecodedColumn(rows: rows, values: values)
+            store = values
         }
-        valueCount += column.values.count
         // A field has a number and a value, each at least a byte; the block's own have none.
-        guard valueCount <= header.rawBytes / 2 + 3 * header.recordCount else {
+        guard store.count <= header.rawBytes / 2 + 3 * header.recordCount else {
             throw .malformed("the records would have more than \(header.rawBytes) bytes")
         }
-        rowSets[node] = column.rows
-        decoded[node] = column
+        rowSets[node] = rows
+        decoded[node] = DecodedColumn(rows: rows, values: start..<store.count)
     }
 
     /// What a column is predicted from, by record.
@@ -394,9 +327,9 @@ package struct BlockReader {
             guard let column = decoded[source.node] else {
                 throw .malformed("column \(node) needs \(source.node), a later one")
             }
-            var next = 0
+            var next = column.values.lowerBound
             column.rows.forEach { row in
-                let value = column.values[next]
+                let value = store[next]
                 sums[row] = source.isNegative ? sums[row] &- value : sums[row] &+ value
                 next += 1
             }
@@ -404,26 +337,10 @@ package struct BlockReader {
         return sums
     }
 
-    private mutating func allTexts() throws(RecordBlockError) -> DecodedTexts {
+    private mutating func allTexts() throws(RecordBlockError) -> BlockTexts {
         if let texts { return texts }
         let bytes = try Deflate.inflate(storedTexts, count: header.texts.inflatedBytes)
-        var reader = ByteReader(bytes[...])
-        var found = DecodedTexts(bytes: bytes, columns: [:])
-        for (place, node) in directory.nodes.enumerated() where node.kind == .bytes {
-            guard let count = node.column?.textCount, count <= reader.left else {
-                throw .malformed("column \(place) has more texts than bytes")
-            }
-            var ends: [UInt32] = []
-            ends.reserveCapacity(count)
-            for _ in 0..<count { ends.append(UInt32(try reader.count(atMost: reader.left, "bytes of a text"))) }
-            let start = UInt32(reader.position)
-            for index in ends.indices {
-                _ = try reader.take(Int(ends[index]))
-                ends[index] = UInt32(reader.position)
-            }
-            found.columns[place] = (start, ends)
-        }
-        guard reader.left == 0 else { throw .malformed("\(reader.left) bytes follow the texts") }
+        let found = try BlockTexts(bytes, directory)
         texts = found
         return found
     }
@@ -463,43 +380,5 @@ package struct ColumnSelection: Equatable, Sendable {
         case fixed64([UInt64])
         case fixed32([UInt32])
         case bytes([ArraySlice<UInt8>])
-    }
-}
-
-/// Writes from the end to the beginning, so that the length of a message is known when it is written.
-struct BackwardWriter {
-    private(set) var bytes: [UInt8]
-    /// Where the next byte ends.
-    private(set) var position: Int
-
-    init(count: Int) {
-        bytes = Array(repeating: 0, count: count)
-        position = count
-    }
-
-    mutating func bytes(_ content: ArraySlice<UInt8>) throws(RecordBlockError) {
-        try reserve(content.count)
-        bytes.replaceSubrange(position..<(position + content.count), with: content)
-    }
-
-    mutating func varint(_ value: UInt64) throws(RecordBlockError) {
-        let count = max(1, (value.bitCount + 6) / 7)
-        try reserve(count)
-        var rest = value
-        for place in position..<(position + count - 1) {
-            bytes[place] = UInt8(truncatingIfNeeded: rest) | 0x80
-            rest >>= 7
-        }
-        bytes[position + count - 1] = UInt8(truncatingIfNeeded: rest)
-    }
-
-    mutating func fixed(_ value: UInt64, _ count: Int) throws(RecordBlockError) {
-        try reserve(count)
-        for place in 0..<count { bytes[position + place] = UInt8(truncatingIfNeeded: value >> UInt64(8 * place)) }
-    }
-
-    private mutating func reserve(_ count: Int) throws(RecordBlockError) {
-        guard count <= position else { throw .malformed("the records have more bytes than the head says") }
-        position -= count
     }
 }

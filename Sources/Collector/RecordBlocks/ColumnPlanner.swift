@@ -23,7 +23,7 @@ struct ColumnPlanner {
     private var byValues: [Look: [ColumnCoding.Other]] = [:]
     private var bySteps: [Look: [ColumnCoding.Other]] = [:]
     /// Values of each column by record, zero where there is none. Only of those that another one may name.
-    private var byRow: [Int: [UInt64]] = [:]
+    private var byRow: [[UInt64]?] = []
     private var varying: [Int] = []
     private var isNamed: Set<Int> = []
     /// Of the message at hand, the columns that vary.
@@ -54,6 +54,7 @@ struct ColumnPlanner {
     mutating func add(
         _ node: FieldTree.Node, index: Int, parent: Int, parentRows: RowSet, parentRowList: [Int]
     ) {
+        while byRow.count <= index { byRow.append(nil) }
         var coding = ColumnCoding()
         var values = node.values
         if node.kind == .bytes { coding.textCount = node.texts.count }
@@ -81,15 +82,18 @@ struct ColumnPlanner {
         varying.append(index)
         if siblings.parent != parent { siblings = (parent, []) }
         let one = ColumnCoding.Other(node: index)
-        for look in looks(rows, steps: false) { byValues[look] = [one] }
-        for look in looks(rows, steps: true) { bySteps[look] = [one] }
+        for look in looks({ rows[$0] }) { byValues[look] = [one] }
+        for look in looks({ rows[$0] &- rows[$0 - 1] }) { bySteps[look] = [one] }
         // What two numbers of a message add up to, or differ by, is often a third.
         for sibling in siblings.nodes.suffix(Self.pairs) {
             guard let before = byRow[sibling] else { continue }
             for isNegative in [false, true] {
                 let others = [ColumnCoding.Other(node: sibling), ColumnCoding.Other(node: index, isNegative: isNegative)]
-                let sum = rows.indices.map { isNegative ? before[$0] &- rows[$0] : before[$0] &+ rows[$0] }
-                for look in looks(sum, steps: true) where bySteps[look] == nil { bySteps[look] = others }
+                let found = looks { row in
+                    let (one, other) = (before[row] &- before[row - 1], rows[row] &- rows[row - 1])
+                    return isNegative ? one &- other : one &+ other
+                }
+                for look in found where bySteps[look] == nil { bySteps[look] = others }
             }
         }
         siblings.nodes.append(index)
@@ -101,22 +105,25 @@ struct ColumnPlanner {
         var digest: UInt64
     }
 
-    /// The looks of the values, or of the steps to them, in a few places. A stretch of zeros has none.
-    private func looks(_ rows: [UInt64], steps: Bool, negated: Bool = false) -> [Look] {
+    /// How a column looks in a few places. A stretch of zeros has no look.
+    /// - Parameter value: of a record's place, from 1.
+    @inline(__always)
+    private func looks(_ value: (Int) -> UInt64) -> [Look] {
         guard rowCount > Self.lookRows else { return [] }
-        return (0..<Self.lookCount).compactMap { number in
+        var looks: [Look] = []
+        for number in 0..<Self.lookCount {
             let place = (rowCount - Self.lookRows - 1) * number / (Self.lookCount - 1)
             var digest: UInt64 = 0
-            var isZero = true
+            var all: UInt64 = 0
             for row in (place + 1)...(place + Self.lookRows) {
-                var value = steps ? rows[row] &- rows[row - 1] : rows[row]
-                if negated { value = 0 &- value }
-                isZero = isZero && value == 0
+                let value = value(row)
+                all |= value
                 digest = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
                 digest ^= digest >> 29
             }
-            return isZero ? nil : Look(place: place, digest: digest)
+            if all != 0 { looks.append(Look(place: place, digest: digest)) }
         }
+        return looks
     }
 
     private func dense(_ values: [UInt64], _ rows: RowSet, in parentRows: RowSet) -> [UInt64] {
@@ -167,13 +174,14 @@ struct ColumnPlanner {
             for look in looks { if let others = known[look], !found.contains(others) { found.append(others) } }
             return found
         }
-        for others in named(looks(rows, steps: true), in: bySteps) { consider(.alongside, first, others, &column) }
-        for others in named(looks(rows, steps: true, negated: true), in: bySteps) {
+        let steps = looks { rows[$0] &- rows[$0 - 1] }
+        for others in named(steps, in: bySteps) { consider(.alongside, first, others, &column) }
+        for others in named(looks { rows[$0 - 1] &- rows[$0] }, in: bySteps) {
             let opposite = others.map { ColumnCoding.Other(node: $0.node, isNegative: !$0.isNegative) }
             consider(.alongside, first, opposite, &column)
         }
-        for others in named(looks(rows, steps: false), in: bySteps) { consider(.increase, first, others, &column) }
-        for others in named(looks(rows, steps: true), in: byValues) { consider(.accumulated, first, others, &column) }
+        for others in named(looks { rows[$0] }, in: bySteps) { consider(.increase, first, others, &column) }
+        for others in named(steps, in: byValues) { consider(.accumulated, first, others, &column) }
         for other in varying.suffix(Self.neighbours) where column.cost > Self.smallCost {
             for predictor in [Predictor.alongside, .increase, .accumulated] {
                 consider(predictor, first, [ColumnCoding.Other(node: other)], &column)

@@ -97,20 +97,20 @@ struct RangeEncoder {
 
 /// Reads what `RangeEncoder` wrote. Any bytes give bits, and never a trap: behind the end there are zeros.
 struct RangeDecoder {
-    private let bytes: ArraySlice<UInt8>
-    private var position: Int
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var position = 0
     private var code: UInt32 = 0
     private var range: UInt32 = .max
 
-    init(_ bytes: ArraySlice<UInt8>) {
+    /// The bytes must outlive the decoder.
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
-        position = bytes.startIndex
         for _ in 0..<4 { code = code << 8 | next() }
     }
 
     @inline(__always)
     private mutating func next() -> UInt32 {
-        guard position < bytes.endIndex else { return 0 }
+        guard position < bytes.count else { return 0 }
         defer { position += 1 }
         return UInt32(bytes[position])
     }

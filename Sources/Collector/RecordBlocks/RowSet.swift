@@ -1,6 +1,6 @@
 /// A set of a block's records, by their places.
 struct RowSet: Equatable {
-    private var words: [UInt64]
+    private(set) var words: [UInt64]
     private(set) var count: Int
 
     /// - Parameter filled: whether all `rows` records are in it.

@@ -4,24 +4,33 @@
 /// residual -37  =  length 6  |  sign -  |  00101, the bits below the first
 ///                  learnt       learnt     two learnt for this length, the others plain
 /// ```
-struct ValueModel {
+final class ValueModel {
     /// The shortest and the longest residual of the column, in bits; 0 is the length of zero.
     let lengths: ClosedRange<Int>
     private let treeBits: Int
-    private var tree: [BitModel]
-    private var sign = BitModel()
-    private var first: [BitModel]
+    /// The tree of lengths, the sign, and the first bits of each length.
+    private let models: UnsafeMutableBufferPointer<BitModel>
+    private let sign: UnsafeMutablePointer<BitModel>
+    private let tree: UnsafeMutablePointer<BitModel>
+    private let first: UnsafeMutablePointer<BitModel>
 
     private static let learntBits = 2
 
     init(lengths: ClosedRange<Int>) {
         self.lengths = lengths
         treeBits = (lengths.count - 1).bitCount
-        tree = Array(repeating: BitModel(), count: 1 << treeBits)
-        first = Array(repeating: BitModel(), count: (lengths.upperBound + 1) << ValueModel.learntBits)
+        let treeCount = 1 << treeBits
+        models = .allocate(capacity: 1 + treeCount + (lengths.upperBound + 1) << ValueModel.learntBits)
+        models.initialize(repeating: BitModel())
+        sign = models.baseAddress.unsafelyUnwrapped
+        tree = sign + 1
+        first = tree + treeCount
     }
 
-    mutating func encode(_ residual: Residual, _ encoder: inout RangeEncoder) {
+    deinit { models.deallocate() }
+
+    @inline(__always)
+    func encode(_ residual: Residual, _ encoder: inout RangeEncoder) {
         let length = residual.magnitude.bitCount
         let symbol = length - lengths.lowerBound
         var node = 1
@@ -31,7 +40,7 @@ struct ValueModel {
             node = node << 1 | bit
         }
         guard length > 0 else { return }
-        encoder.encode(residual.isNegative ? 1 : 0, &sign)
+        encoder.encode(residual.isNegative ? 1 : 0, &sign.pointee)
         var rest = length - 1
         node = 1
         for _ in 0..<min(rest, ValueModel.learntBits) {
@@ -47,13 +56,14 @@ struct ValueModel {
         }
     }
 
-    mutating func decode(_ decoder: inout RangeDecoder) -> Residual {
+    @inline(__always)
+    func decode(_ decoder: inout RangeDecoder) -> Residual {
         var node = 1
         for _ in 0..<treeBits { node = node << 1 | decoder.decode(&tree[node]) }
         // Only damaged bytes have a longer one.
         let length = min(node - 1 << treeBits + lengths.lowerBound, lengths.upperBound)
         guard length > 0 else { return Residual(magnitude: 0, isNegative: false) }
-        let isNegative = decoder.decode(&sign) == 1
+        let isNegative = decoder.decode(&sign.pointee) == 1
         var magnitude: UInt64 = 1
         var rest = length - 1
         node = 1
