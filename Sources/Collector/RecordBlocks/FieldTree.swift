@@ -16,10 +16,8 @@
 struct FieldTree {
     struct Node {
         var field: UInt32
-        /// Counts the fields with this number in one message before it.
-        var ordinal: UInt32
         var kind: FieldKind
-        /// In the order of number, ordinal, kind: that of the bytes.
+        /// In the order of the bytes: by number, then by how many fields with this number were before it.
         var children: [Int] = []
         /// The records that have it.
         var rows: RowSet
@@ -28,14 +26,6 @@ struct FieldTree {
         var texts: [Range<Int>] = []
         /// The places in `texts` by their content.
         var places: [ArraySlice<UInt8>: Int] = [:]
-
-        func precedes(_ number: UInt32, _ ordinal: UInt32, _ kind: FieldKind) -> Bool {
-            (field, self.ordinal, self.kind.rawValue) < (number, ordinal, kind.rawValue)
-        }
-
-        func isSame(_ number: UInt32, _ ordinal: UInt32, _ kind: FieldKind) -> Bool {
-            field == number && self.ordinal == ordinal && self.kind == kind
-        }
     }
 
     /// The fields of the block's own message.
@@ -47,6 +37,8 @@ struct FieldTree {
     }
 
     private(set) var nodes: [Node] = []
+    /// Of each node its place among its siblings: number, ordinal and kind in one.
+    private var keys: [UInt64] = []
     private let rowCount: Int
     private let maximumNodes: Int
     private let votes: MessageVotes
@@ -65,14 +57,15 @@ struct FieldTree {
         maximumNodes = min(BlockLimits.nodes, BlockLimits.cells / max(rowCount, 1))
         votes = MessageVotes(records)
         func node(_ field: UInt32, _ kind: FieldKind, filled: Bool) -> Node {
-            Node(field: field, ordinal: 0, kind: kind, rows: RowSet(rows: records.count, filled: filled))
+            Node(field: field, kind: kind, rows: RowSet(rows: records.count, filled: filled))
         }
         nodes = [
             node(0, .message, filled: true), node(Root.number, .varint, filled: true),
             node(Root.receivedAt, .varint, filled: true), node(Root.opaque, .bytes, filled: false),
             node(Root.record, .message, filled: false),
         ]
-        nodes[FieldTree.root].children = [1, 2, 3, 4]
+        keys = nodes.map { FieldTree.key($0.field, 0, $0.kind) }
+        nodes[FieldTree.root].children = [FieldTree.number, FieldTree.receivedAt, FieldTree.opaque, FieldTree.record]
         nodes[FieldTree.number].values = records.numbers
         nodes[FieldTree.receivedAt].values = records.receivedAt.map { UInt64(bitPattern: $0) }
         records.bytes.withUnsafeBufferPointer { bytes in
@@ -82,9 +75,9 @@ struct FieldTree {
                 found.removeAll(keepingCapacity: true)
                 if !opaque(row), place(bytes, range, at: FieldTree.record, votes.root, depth: 1, &found) {
                     nodes[FieldTree.record].rows.insert(row)
-                    for item in found { add(item, row) }
+                    for item in found { add(item, row, bytes) }
                 } else {
-                    add(Found(node: FieldTree.opaque, value: 0, range: range), row)
+                    add(Found(node: FieldTree.opaque, value: 0, range: range), row, bytes)
                 }
             }
         }
@@ -97,20 +90,27 @@ struct FieldTree {
         var range: Range<Int>
     }
 
-    private mutating func add(_ item: Found, _ row: Int) {
+    private mutating func add(_ item: Found, _ row: Int, _ bytes: UnsafeBufferPointer<UInt8>) {
         nodes[item.node].rows.insert(row)
         switch nodes[item.node].kind {
         case .varint, .fixed32, .fixed64: nodes[item.node].values.append(item.value)
-        case .bytes: nodes[item.node].values.append(UInt64(place(of: item.range, in: item.node)))
+        case .bytes: nodes[item.node].values.append(UInt64(place(of: item.range, in: item.node, bytes)))
         case .message: break
         }
     }
 
-    private mutating func place(of text: Range<Int>, in node: Int) -> Int {
-        let content = records.bytes[text]
-        if let last = nodes[node].values.last, records.bytes[nodes[node].texts[Int(last)]] == content {
-            return Int(last)
+    private mutating func place(of text: Range<Int>, in node: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        if let last = nodes[node].values.last {
+            let former = nodes[node].texts[Int(last)]
+            var same = former.count == text.count
+            var index = 0
+            while same, index < text.count {
+                same = bytes[former.lowerBound + index] == bytes[text.lowerBound + index]
+                index += 1
+            }
+            if same { return Int(last) }
         }
+        let content = records.bytes[text]
         if let place = nodes[node].places[content] { return place }
         let place = nodes[node].texts.count
         nodes[node].texts.append(text)
@@ -148,20 +148,24 @@ struct FieldTree {
     private mutating func node(
         _ next: inout Int, of parent: Int, _ number: UInt32, _ ordinal: UInt32, _ kind: FieldKind
     ) -> Int? {
+        let key = FieldTree.key(number, ordinal, kind)
         while next < nodes[parent].children.count {
             let child = nodes[parent].children[next]
-            if nodes[child].isSame(number, ordinal, kind) {
-                next += 1
-                return child
-            }
-            guard nodes[child].precedes(number, ordinal, kind) else { break }
+            guard keys[child] <= key else { break }
             next += 1
+            if keys[child] == key { return child }
         }
         guard nodes.count < maximumNodes else { return nil }
-        nodes.append(Node(field: number, ordinal: ordinal, kind: kind, rows: RowSet(rows: rowCount)))
+        nodes.append(Node(field: number, kind: kind, rows: RowSet(rows: rowCount)))
+        keys.append(key)
         nodes[parent].children.insert(nodes.count - 1, at: next)
         next += 1
         return nodes.count - 1
+    }
+
+    /// A field number has 29 bits, and a record less than 2^32 fields.
+    private static func key(_ number: UInt32, _ ordinal: UInt32, _ kind: FieldKind) -> UInt64 {
+        UInt64(number) << 35 | UInt64(ordinal) << 3 | UInt64(kind.rawValue)
     }
 }
 
