@@ -38,6 +38,9 @@ struct ColumnPlanner {
     /// Places in which columns are compared, and records in each.
     private static let lookCount = 4
     private static let lookRows = 8
+    private static let stretchCount = 8
+    private static let stretch = 40
+    private static let warmUp = 8
     /// Of how many fields before it a field's sums are looked at.
     private static let pairs = 6
     /// What naming another column costs, in 1 / 256 bits.
@@ -193,10 +196,16 @@ struct ColumnPlanner {
         _ predictor: Predictor, _ base: UInt64, _ others: [ColumnCoding.Other], _ column: inout Column
     ) {
         let sums = predictor == .rest ? byRow[column.node] : self.sums(others)
-        var prediction = Prediction(predictor, base: base)
         var tally = ResidualTally()
-        for (place, value) in column.values.enumerated() {
-            tally.add(prediction.wholeResidual(value, sums?[column.rows[place]] ?? 0))
+        for stretch in Self.stretches(column.values.count) {
+            var prediction = Prediction(predictor, base: base)
+            // The values before a stretch bring the prediction to its beginning.
+            for place in max(0, stretch.lowerBound - Self.warmUp)..<stretch.lowerBound {
+                prediction.note(column.values[place], sums?[column.rows[place]] ?? 0)
+            }
+            for place in stretch {
+                tally.add(prediction.wholeResidual(column.values[place], sums?[column.rows[place]] ?? 0))
+            }
         }
         let cost = tally.cost + others.count * Self.nameCost
         guard cost < column.cost else { return }
@@ -204,6 +213,15 @@ struct ColumnPlanner {
         column.coding.predictor = predictor
         column.coding.base = base
         column.coding.others = others
+    }
+
+    /// What of a column is looked at: all of a short one, and stretches of a long one, evenly spread.
+    private static func stretches(_ count: Int) -> [Range<Int>] {
+        guard count > 2 * stretchCount * stretch else { return [0..<count] }
+        return (0..<stretchCount).map { number in
+            let start = (count - stretch) * number / (stretchCount - 1)
+            return start..<(start + stretch)
+        }
     }
 
     private func sums(_ others: [ColumnCoding.Other]) -> [UInt64]? {

@@ -132,14 +132,21 @@ struct FieldTree {
         while let field = scanner.next() {
             ordinal = field.number == number ? ordinal + 1 : 0
             number = field.number
-            let child = field.kind == .bytes ? votes.child(of: vote, number, &nextVote) : nil
-            let isMessage =
-                field.kind == .bytes && depth < BlockLimits.depth && votes.isMessage(child)
-                && CanonicalScanner.isMessage(bytes, field.range)
-            let kind = isMessage ? FieldKind.message : field.kind
-            guard let node = node(&next, of: parent, number, ordinal, kind) else { return false }
+            if field.kind == .bytes, depth < BlockLimits.depth {
+                let child = votes.child(of: vote, number, &nextVote)
+                let (before, count) = (next, found.count)
+                if votes.isMessage(child, bytes, field.range),
+                    let node = node(&next, of: parent, number, ordinal, .message)
+                {
+                    found.append(Found(node: node, value: 0, range: field.range))
+                    if place(bytes, field.range, at: node, child, depth: depth + 1, &found) { continue }
+                    // It is no message after all.
+                    found.removeLast(found.count - count)
+                    next = before
+                }
+            }
+            guard let node = node(&next, of: parent, number, ordinal, field.kind) else { return false }
             found.append(Found(node: node, value: field.value, range: field.range))
-            if isMessage, !place(bytes, field.range, at: node, child, depth: depth + 1, &found) { return false }
         }
         return scanner.isAtEnd
     }
@@ -169,8 +176,8 @@ struct FieldTree {
     }
 }
 
-/// Which bytes are messages. The wire format does not tell, so the records of the block vote, field by field: bytes count
-/// as a message if most of them can be one, and not all of them are plain text.
+/// Which bytes are messages. The wire format does not tell, so records of the block vote, field by field: bytes count as a
+/// message if most of them can be one, and not all of them are plain text.
 struct MessageVotes {
     private struct Ballot {
         var field: UInt32
@@ -180,6 +187,8 @@ struct MessageVotes {
         var children: [Int] = []
     }
 
+    /// So many records vote, evenly spread.
+    private static let voters = 256
     let root = 0
     private var ballots = [Ballot(field: 0)]
     /// For three others a field still counts as a message if nine are.
@@ -187,7 +196,8 @@ struct MessageVotes {
 
     init(_ records: BlockRecords) {
         records.bytes.withUnsafeBufferPointer { bytes in
-            for row in 0..<records.count { vote(bytes, records.range(row), at: root, depth: 1) }
+            let voters = min(records.count, MessageVotes.voters)
+            for voter in 0..<voters { vote(bytes, records.range(voter * records.count / voters), at: root, depth: 1) }
         }
     }
 
@@ -203,10 +213,15 @@ struct MessageVotes {
         return nil
     }
 
-    func isMessage(_ index: Int?) -> Bool {
-        guard let index else { return false }
+    /// Whether bytes are worth trying. For bytes on which nobody has voted, it asks themselves.
+    func isMessage(_ index: Int?, _ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
+        guard let index else { return !range.isEmpty && !MessageVotes.isText(bytes, range) }
         let ballot = ballots[index]
         return ballot.messages > ballot.others * MessageVotes.majority && ballot.texts < ballot.messages
+    }
+
+    private static func isText(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
+        bytes[range].allSatisfy { (0x20...0x7E).contains($0) }
     }
 
     private mutating func vote(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, at parent: Int, depth: Int) {
@@ -228,7 +243,7 @@ struct MessageVotes {
                 continue
             }
             ballots[index].messages += 1
-            if bytes[field.range].allSatisfy({ (0x20...0x7E).contains($0) }) { ballots[index].texts += 1 }
+            if MessageVotes.isText(bytes, field.range) { ballots[index].texts += 1 }
             vote(bytes, field.range, at: index, depth: depth + 1)
         }
     }
