@@ -22,7 +22,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [[1], [4], [15, 2], [15, 4, 1], [15, 5, 4], [15, 9, 3], [15, 12], [15, 13], [15, 14], [15, 15]] as [[UInt32]])
+    static let paths: [[UInt32]] = [
+        [1], [4], [15, 2], [15, 4, 1], [15, 5, 4], [15, 9, 3], [15, 12], [15, 13], [15, 14], [15, 15],
+    ]
+
+    @Test(arguments: paths)
     func `A column read alone has the values that the records have`(path: [UInt32]) throws {
         let block = SampleRecords.block(SampleRecords.samples(120, seed: 8))
         var reader = try BlockReader(try block.pack()[...])
@@ -58,7 +62,8 @@ import Testing
         var reader = try BlockReader(try block.pack()[...])
         let names = try reader.columns(at: [15, 1, 1])
         #expect(names.columns.map(\.rows) == [[0, 50, 100]])
-        #expect(names.columns.first?.content == .bytes(["kiosk-0", "kiosk-50", "kiosk-100"].map { Array($0.utf8)[...] }))
+        let expected = ["kiosk-0", "kiosk-50", "kiosk-100"].map { Array($0.utf8)[...] }
+        #expect(names.columns.first?.content == .bytes(expected))
         #expect(try reader.numbers() == block.records.numbers)
         #expect(try reader.receivedAt() == block.records.receivedAt)
     }

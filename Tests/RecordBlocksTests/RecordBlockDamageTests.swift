@@ -97,7 +97,8 @@ import Testing
         var dice = SplitMix64(seed: 77)
         let originals = try [
             Self.mixed, SampleRecords.block(SampleRecords.samples(30, seed: 3)), SampleRecords.block([]),
-            SampleRecords.block([[], [1], [8, 1]]), SampleRecords.block(Array(repeating: [8, 1, 18, 1, 65], count: 400)),
+            SampleRecords.block([[], [1], [8, 1]]),
+            SampleRecords.block(Array(repeating: [8, 1, 18, 1, 65], count: 400)),
         ].map { try $0.pack() }
         var refused = 0
         for _ in 0..<(4000 * Self.rounds) {
@@ -118,7 +119,8 @@ import Testing
         #expect(try peakKilobytes() - before < 512 << 10)
     }
 
-    /// The description is compressed, so a change of its bytes rarely gets past zlib. Here the inflated one is changed.
+    /// The description is compressed, so a change of its bytes rarely gets past zlib. Here the inflated one is
+    /// changed.
     @Test func `Trees and chains that lie are refused or read as another block`() throws {
         let before = try peakKilobytes()
         var dice = SplitMix64(seed: 78)

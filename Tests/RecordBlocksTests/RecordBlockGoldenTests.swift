@@ -4,8 +4,8 @@ import Testing
 
 @testable import RecordBlocks
 
-/// The blocks in Schemas/record-blocks/golden. They are on disks of others: each must be read for ever. A change of what the
-/// encoder writes is seen here, and is a decision: see *How it may change* in FORMAT.md.
+/// The blocks in Schemas/record-blocks/golden. They are on disks of others: each must be read for ever. A change of
+/// what the encoder writes is seen here, and is a decision: see *How it may change* in FORMAT.md.
 ///
 /// `WS1_UPDATE_GOLDEN=1` writes those that are missing; it never changes one that is there.
 @Suite struct RecordBlockGoldenTests {

@@ -4,7 +4,8 @@ import Testing
 @testable import RecordBlocks
 
 @Suite struct RecordBlockTests {
-    @Test(arguments: [1, 2, 3, 7, 60, 500]) func `Samples come back byte for byte and take a sixth of the room`(count: Int) throws {
+    @Test(arguments: [1, 2, 3, 7, 60, 500])
+    func `Samples come back byte for byte and take a sixth of the room`(count: Int) throws {
         let block = SampleRecords.block(SampleRecords.samples(count, seed: 5))
         let (bytes, same) = try SampleRecords.roundTrip(block)
         #expect(same)
@@ -30,7 +31,8 @@ import Testing
         #expect(try SampleRecords.roundTrip(SampleRecords.block(records)).same, "seed \(seed)")
     }
 
-    @Test(arguments: 0..<60 as Range<UInt64>) func `Samples that are damaged here and there come back`(seed: UInt64) throws {
+    @Test(arguments: 0..<60 as Range<UInt64>)
+    func `Samples that are damaged here and there come back`(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
         var records = SampleRecords.samples(80, seed: seed)
         for _ in 0..<Int.random(in: 1...20, using: &dice) {
@@ -70,7 +72,8 @@ import Testing
 
     @Test func `Floating-point numbers come back bit for bit`() throws {
         let numbers: [Double] = [
-            0, -0.0, .nan, .signalingNaN, .infinity, -.infinity, .leastNonzeroMagnitude, .greatestFiniteMagnitude, 0.1, 21.5,
+            0, -0.0, .nan, .signalingNaN, .infinity, -.infinity, .leastNonzeroMagnitude, .greatestFiniteMagnitude,
+            0.1, 21.5,
             1e22, 9_007_199_254_740_994, -9_007_199_254_740_992, 1 / 3, 1e-300,
         ]
         func records(_ values: [UInt64]) -> [[UInt8]] {
@@ -106,7 +109,8 @@ import Testing
         for field in 1...40_000 as ClosedRange<UInt64> { fields.varint(field, field) }
         var repeated = FieldWriter()
         for value in 0..<60_000 as Range<UInt64> { repeated.varint(1, value) }
-        #expect(try SampleRecords.roundTrip(SampleRecords.block([large, fields.bytes, [8, 1], repeated.bytes, []])).same)
+        let block = SampleRecords.block([large, fields.bytes, [8, 1], repeated.bytes, []])
+        #expect(try SampleRecords.roundTrip(block).same)
     }
 
     @Test func `Fields that come and go come back`() throws {
@@ -147,7 +151,8 @@ import Testing
     }
 
     @Test func `The head tells what an index needs`() throws {
-        let chain = ChainItems(gaps: [.init(first: 3, last: 8, reason: 1, link: .zero)], lost: [.init(first: 400, last: 410)])
+        let chain = ChainItems(
+            gaps: [.init(first: 3, last: 8, reason: 1, link: .zero)], lost: [.init(first: 400, last: 410)])
         let block = SampleRecords.block(SampleRecords.samples(60, seed: 4), chain: chain)
         let bytes = try block.pack()
         let (header, headBytes) = try BlockHeader.read(bytes.prefix(200))

@@ -83,7 +83,8 @@ enum SampleRecords {
         return writer.bytes
     }
 
-    /// Samples of a machine: shares that add up, counters, memory in pages, cores, a temperature, a host name now and then.
+    /// Samples of a machine: shares that add up, counters, memory in pages, cores, a temperature, a host name now
+    /// and then.
     static func samples(_ count: Int, seed: UInt64) -> [[UInt8]] {
         var dice = SplitMix64(seed: seed)
         var time: UInt64 = 1_796_019_326_300_671
@@ -144,7 +145,7 @@ enum SampleRecords {
                     ].randomElement(using: &dice) ?? 0)
             case 5: writer.float(field, [0, -0.0, .nan, .infinity, 21.5].randomElement(using: &dice) ?? 0)
             case 6: writer.text(field, ["", "lo", "eth0", "192.0.2.1", "grüße"].randomElement(using: &dice) ?? "")
-            case 7: writer.bytes(field, (0..<Int.random(in: 0...40, using: &dice)).map { _ in UInt8.random(in: 0...255, using: &dice) })
+            case 7: writer.bytes(field, noise(Int.random(in: 0...40, using: &dice), &dice))
             case 8 where dice.chance(0.1): writer.raw([UInt8.random(in: 0...255, using: &dice)])
             case 9 where dice.chance(0.2):  // A group.
                 writer.number(field << 3 | 3)
@@ -155,6 +156,10 @@ enum SampleRecords {
             }
         }
         return writer.bytes
+    }
+
+    static func noise(_ count: Int, _ dice: inout SplitMix64) -> [UInt8] {
+        (0..<count).map { _ in UInt8.random(in: 0...255, using: &dice) }
     }
 
     /// Packs, unpacks and compares.

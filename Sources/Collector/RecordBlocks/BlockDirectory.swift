@@ -1,5 +1,5 @@
-/// The tree of a block's columns, as it is stored: which fields there are, and how each column is coded. The entries are in
-/// preorder.
+/// The tree of a block's columns, as it is stored: which fields there are, and how each column is coded. The
+/// entries are in preorder.
 struct BlockDirectory {
     struct Node {
         var field: UInt32
@@ -145,7 +145,9 @@ struct BlockDirectory {
             throw .malformed("column \(index) has the unit \(column.unit)")
         }
         let (shortest, longest) = (Int(try reader.byte()), Int(try reader.byte()))
-        guard shortest <= longest, longest <= 64 else { throw .malformed("residuals of \(shortest) to \(longest) bits") }
+        guard shortest <= longest, longest <= 64 else {
+            throw .malformed("residuals of \(shortest) to \(longest) bits")
+        }
         column.lengths = shortest...longest
         column.isConstant = false
         node.streamBytes = try streamBytes(&reader)
@@ -169,8 +171,8 @@ struct ColumnCoding: Equatable {
     var unit: UInt64 = 1
     /// Of residuals in bits.
     var lengths = 0...0
-    /// Of 64-bit floating-point numbers: the column has the numbers times this power of ten, as integers. `nil`: it has
-    /// their bits.
+    /// Of 64-bit floating-point numbers: the column has the numbers times this power of ten, as integers. `nil`: it
+    /// has their bits.
     var decimals: UInt8?
     /// Of bytes: how many there are.
     var textCount = 0

@@ -1,8 +1,8 @@
 extension RecordBlock {
     /// Packs the block.
     ///
-    /// The block is read back before it is returned. A record that does not come back byte for byte is kept as it is, and
-    /// the block is made once more.
+    /// The block is read back before it is returned. A record that does not come back byte for byte is kept as it
+    /// is, and the block is made once more.
     /// - Throws: `.invalid` if numbers do not ascend or a name is too long, `.limitExceeded` if it is too much for one
     ///   block; put less into it.
     package func pack() throws(RecordBlockError) -> [UInt8] {

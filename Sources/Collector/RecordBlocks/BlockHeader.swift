@@ -1,5 +1,5 @@
-/// The head of a block: whose records it has, which, and where its sections are. It can be read and checked without the
-/// rest, so an index is made of heads alone.
+/// The head of a block: whose records it has, which, and where its sections are. It can be read and checked without
+/// the rest, so an index is made of heads alone.
 ///
 /// ```
 /// "WS1B" | version 1 | bytes of the block 4 | checksum of the head 4 | bytes of the content 2 | content
@@ -43,7 +43,8 @@ package struct BlockHeader: Equatable, Sendable {
             """
     }
 
-    /// How many bytes a block takes, from its first `headBytes`. For walking over blocks that lie one behind the other.
+    /// How many bytes a block takes, from its first `headBytes`. For walking over blocks that lie one behind the
+    /// other.
     /// - Throws: `.notABlock`, `.newerVersion`, `.truncated`, `.limitExceeded`. The checksum is not asked yet.
     package static func blockBytes(_ bytes: ArraySlice<UInt8>) throws(RecordBlockError) -> Int {
         guard bytes.prefix(magic.count).elementsEqual(magic.prefix(bytes.count)) else {
@@ -71,7 +72,7 @@ package struct BlockHeader: Equatable, Sendable {
     /// - Returns: the head, and how many bytes it takes.
     package static func read(_ bytes: ArraySlice<UInt8>) throws(RecordBlockError) -> (BlockHeader, Int) {
         _ = try blockBytes(bytes)
-        let contentBytes = Int(UInt32(littleEndian: bytes, at: contentLengthOffset - 2) >> 16)
+        let contentBytes = Int(UInt32(littleEndian: bytes, at: contentLengthOffset) & 0xFFFF)
         let end = fixedBytes + contentBytes
         guard bytes.count >= end else {
             throw RecordBlockError(.truncated, "the head of the block has \(end) bytes, \(bytes.count) are there")
@@ -95,12 +96,14 @@ package struct BlockHeader: Equatable, Sendable {
         recordCount = block.records.count
         rawBytes = block.records.rawBytes
         let chain = block.chain
-        first =
-            [block.records.numbers.first, chain.gaps.first?.first, chain.lost.first?.first, chain.rejected.first?.number]
-            .compactMap { $0 }.min() ?? 0
-        last =
-            [block.records.numbers.last, chain.gaps.last?.last, chain.lost.last?.last, chain.rejected.last?.number]
-            .compactMap { $0 }.max() ?? 0
+        let firsts = [
+            block.records.numbers.first, chain.gaps.first?.first, chain.lost.first?.first, chain.rejected.first?.number,
+        ]
+        let lasts = [
+            block.records.numbers.last, chain.gaps.last?.last, chain.lost.last?.last, chain.rejected.last?.number,
+        ]
+        first = firsts.compactMap(\.self).min() ?? 0
+        last = lasts.compactMap(\.self).max() ?? 0
         earliest = block.earliest
         latest = block.latest
         receivedFrom = block.records.receivedAt.min() ?? 0

@@ -1,8 +1,8 @@
 /// Reads a block: the head, the items of the chain, single columns, or all records byte for byte.
 ///
-/// Any bytes give what was packed or an error, never a trap. Nothing is taken from a block before its checksum fits, and
-/// every length and count in it is compared with a limit before memory is taken. The reader takes at most about twelve
-/// times `header.rawBytes`, which is at most `BlockLimits.rawBytes`, and a few MiB for its tree.
+/// Any bytes give what was packed or an error, never a trap. Nothing is taken from a block before its checksum
+/// fits, and every length and count in it is compared with a limit before memory is taken. The reader takes at most
+/// about twelve times `header.rawBytes`, which is at most `BlockLimits.rawBytes`, and a few MiB for its tree.
 ///
 /// It keeps what it has decoded. Use it from one thread at a time.
 package struct BlockReader {
@@ -132,7 +132,8 @@ package struct BlockReader {
 
     private mutating func rootColumn(_ field: UInt32) throws(RecordBlockError) -> [UInt64] {
         guard header.recordCount > 0 else { return [] }
-        guard let node = directory.nodes[BlockDirectory.root].children.first(where: { directory.nodes[$0].field == field })
+        let fields = directory.nodes[BlockDirectory.root].children
+        guard let node = fields.first(where: { directory.nodes[$0].field == field })
         else { throw .malformed("records have no field \(field)") }
         let column = try column(node)
         guard column.values.count == header.recordCount else {
@@ -360,8 +361,8 @@ extension RecordBlock {
 package struct ColumnSelection: Equatable, Sendable {
     /// One for each place that the field has in a record; more than one where it or a message around it is repeated.
     package var columns: [Column] = []
-    /// The places of records whose columns do not tell: the record, or a message around the field, is stored as it is. Read
-    /// these records whole.
+    /// The places of records whose columns do not tell: the record, or a message around the field, is stored as it
+    /// is. Read these records whole.
     package var unread: [Int] = []
 
     package struct Column: Equatable, Sendable {

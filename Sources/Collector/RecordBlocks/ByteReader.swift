@@ -87,7 +87,8 @@ extension UInt32 {
     /// Four bytes of a block that is long enough.
     init(littleEndian bytes: ArraySlice<UInt8>, at offset: Int) {
         let start = bytes.startIndex + offset
-        self = UInt32(bytes[start]) | UInt32(bytes[start + 1]) << 8 | UInt32(bytes[start + 2]) << 16
+        self =
+            UInt32(bytes[start]) | UInt32(bytes[start + 1]) << 8 | UInt32(bytes[start + 2]) << 16
             | UInt32(bytes[start + 3]) << 24
     }
 }

@@ -1,6 +1,6 @@
-/// Walks through one message of the protobuf wire format, and stops at the first field that could not be written again
-/// from its number and value alone: numbers are as short as they can be, field numbers do not descend, and there are no
-/// groups.
+/// Walks through one message of the protobuf wire format, and stops at the first field that could not be written
+/// again from its number and value alone: numbers are as short as they can be, field numbers do not descend, and
+/// there are no groups.
 struct CanonicalScanner {
     struct Field {
         var number: UInt32

@@ -1,7 +1,7 @@
 /// Walks over a record chain, number by number, from its packed blocks alone, and recomputes every link.
 ///
-/// Records of one chain lie in several blocks, one for each module, and their numbers interleave. The walk takes all of
-/// them together.
+/// Records of one chain lie in several blocks, one for each module, and their numbers interleave. The walk takes
+/// all of them together.
 package struct ChainWalk {
     /// What the walk found, in ascending order of numbers.
     package enum Finding: Equatable, Sendable {
@@ -54,7 +54,8 @@ package struct ChainWalk {
         var steps: [(number: UInt64, step: Step)] = []
         var points: [ChainItems.Point] = []
         for block in blocks {
-            for row in 0..<block.records.count { steps.append((block.records.numbers[row], .record(block.records[row]))) }
+            let records = block.records
+            for row in 0..<records.count { steps.append((records.numbers[row], .record(records[row]))) }
             steps += block.chain.gaps.map { ($0.first, .gap($0)) }
             steps += block.chain.lost.map { ($0.first, .lost($0)) }
             steps += block.chain.rejected.map { ($0.number, .rejected($0)) }

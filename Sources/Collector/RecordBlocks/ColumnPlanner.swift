@@ -1,5 +1,5 @@
-/// Finds, for each column of a tree, the coding that takes the fewest bits. It estimates and codes nothing, and counts in
-/// integers alone, so the same records always give the same block.
+/// Finds, for each column of a tree, the coding that takes the fewest bits. It estimates and codes nothing, and
+/// counts in integers alone, so the same records always give the same block.
 struct ColumnPlanner {
     /// A column's values as they are coded.
     struct Column {
@@ -29,7 +29,8 @@ struct ColumnPlanner {
     /// Of the message at hand, the columns that vary.
     private var siblings: (parent: Int, nodes: [Int]) = (0, [])
 
-    /// A column with values in fewer records than one of eight is not spread over all of them, which bounds the memory.
+    /// A column with values in fewer records than one of eight is not spread over all of them, which bounds the
+    /// memory.
     private static let sparse = 8
     /// How many columns before it a column is compared with, besides those that look alike.
     private static let neighbours = 3
@@ -91,7 +92,9 @@ struct ColumnPlanner {
         for sibling in siblings.nodes.suffix(Self.pairs) {
             guard let before = byRow[sibling] else { continue }
             for isNegative in [false, true] {
-                let others = [ColumnCoding.Other(node: sibling), ColumnCoding.Other(node: index, isNegative: isNegative)]
+                let others = [
+                    ColumnCoding.Other(node: sibling), ColumnCoding.Other(node: index, isNegative: isNegative),
+                ]
                 let found = looks { row in
                     let (one, other) = (before[row] &- before[row - 1], rows[row] &- rows[row - 1])
                     return isNegative ? one &- other : one &+ other
@@ -238,8 +241,8 @@ struct ColumnPlanner {
 
     // MARK: - All columns
 
-    /// Looks for messages whose numbers add up to nearly the same in all records, such as shares of a whole, and predicts
-    /// the dearest of them from the others. Then fixes units and lengths.
+    /// Looks for messages whose numbers add up to nearly the same in all records, such as shares of a whole, and
+    /// predicts the dearest of them from the others. Then fixes units and lengths.
     mutating func finish() {
         for column in columns { isNamed.formUnion(column.coding.others.map(\.node)) }
         var messages: [Int: [Int]] = [:]

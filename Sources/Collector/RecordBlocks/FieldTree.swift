@@ -176,8 +176,8 @@ struct FieldTree {
     }
 }
 
-/// Which bytes are messages. The wire format does not tell, so records of the block vote, field by field: bytes count as a
-/// message if most of them can be one, and not all of them are plain text.
+/// Which bytes are messages. The wire format does not tell, so records of the block vote, field by field: bytes
+/// count as a message if most of them can be one, and not all of them are plain text.
 struct MessageVotes {
     private struct Ballot {
         var field: UInt32

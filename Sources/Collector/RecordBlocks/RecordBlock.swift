@@ -1,15 +1,15 @@
-/// The records of one device, epoch, stream and module, and what their record chain needs besides. `pack` makes a block
-/// of it, and `BlockReader` gives it back byte for byte.
+/// The records of one device, epoch, stream and module, and what their record chain needs besides. `pack` makes a
+/// block of it, and `BlockReader` gives it back byte for byte.
 ///
-/// The target knows bytes and no messages: a device, an epoch and a link are 16 bytes each, and what a kind or a reason
-/// means is not asked. Schemas/record-blocks/FORMAT.md defines the block.
+/// The target knows bytes and no messages: a device, an epoch and a link are 16 bytes each, and what a kind or a
+/// reason means is not asked. Schemas/record-blocks/FORMAT.md defines the block.
 package struct RecordBlock: Equatable, Sendable {
     package var key: Key
     /// Ascending by number.
     package var records: BlockRecords
     package var chain: ChainItems
-    /// The bounds of the records' wall times, in microseconds since 1970. The caller knows where a record has it; it is
-    /// carried for an index.
+    /// The bounds of the records' wall times, in microseconds since 1970. The caller knows where a record has it;
+    /// it is carried for an index.
     package var earliest: Int64
     package var latest: Int64
 
@@ -108,8 +108,8 @@ package struct BlockRecords: Equatable, Sendable {
     static let lengthBytes = 4
 }
 
-/// What a record chain has besides its stored records. Together with the records of all blocks of a chain, numbers are
-/// covered once each. All lists ascend and do not overlap.
+/// What a record chain has besides its stored records. Together with the records of all blocks of a chain, numbers
+/// are covered once each. All lists ascend and do not overlap.
 package struct ChainItems: Equatable, Sendable {
     /// Links at numbers. A packer gives at least those at both ends of what a block covers.
     package var points: [Point] = []
@@ -181,7 +181,8 @@ package struct ChainItems: Equatable, Sendable {
     }
 }
 
-/// What a block may have at most. A writer keeps to it, and a reader refuses what is beyond it before it takes memory.
+/// What a block may have at most. A writer keeps to it, and a reader refuses what is beyond it before it takes
+/// memory.
 package enum BlockLimits {
     package static let records = 65_536
     /// Bytes of all records, each with four of length.

@@ -1,7 +1,7 @@
 /// Writes records from decoded columns, byte for byte as they were packed.
 ///
-/// It writes from the last byte of the last record to the first of the first, so that the length of a message is known when
-/// it is written. The pointers are valid during `write`; every place is checked before it is used.
+/// It writes from the last byte of the last record to the first of the first, so that the length of a message is
+/// known when it is written. The pointers are valid during `write`; every place is checked before it is used.
 struct RecordWriter {
     /// A node of the tree with what writing it needs.
     private struct Field {
