@@ -232,6 +232,8 @@ let package = Package(
         target("PostgreSQL", in: .collector, ["CollectorTunables", "TelemetryBasics", "CLibPQ", logging]),
         // The port of record stores, with its values. It knows no engine.
         target("RecordStore", in: .collector, ["TelemetryBasics", "WireModel", crypto]),
+        // Records of one device and module in columns. It knows bytes and no messages.
+        target("RecordBlocks", in: .collector, ["CZlib"]),
         target(
             "Registry", in: .collector,
             [
@@ -483,6 +485,7 @@ let package = Package(
                 "PostgresTestKit", logging,
             ]),
         tests("RecordStore", ["StoreTestKit", "WireModel"]),
+        tests("RecordBlocks", ["TestKit"]),
         tests(
             "Registry",
             [
