@@ -185,6 +185,8 @@ struct ForwardMapping {
                     number.startTimeUnixNano = UInt64(nanosecondsOf: min(start, time))
                 }
                 metrics[place].sum.dataPoints.append(number)
+            // Only what came as OTLP has them, and that goes on as it came.
+            case .deltaHistogram, .cumulativeHistogram, .summary: continue
             }
         }
         if metrics.isEmpty { return .nothing }
@@ -214,6 +216,7 @@ extension OTLPMetric {
             sum = .init()
             sum.isMonotonic = definition.kind != .upDownCounter
             sum.aggregationTemporality = definition.kind == .deltaCounter ? .delta : .cumulative
+        case .deltaHistogram, .cumulativeHistogram, .summary: break
         }
     }
 }
