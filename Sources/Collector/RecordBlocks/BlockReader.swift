@@ -208,6 +208,7 @@ package struct BlockReader {
 
     /// A column, after those that it needs.
     private mutating func column(_ node: Int) throws(RecordBlockError) -> DecodedColumn {
+        if let known = decoded[node] { return known }
         // Each names one before it, so the way ends; the rest of a message needs its siblings.
         var needed: [Int] = [node]
         var next = 0
@@ -220,7 +221,7 @@ package struct BlockReader {
             } else if let column {
                 others = column.others.map(\.node)
             }
-            for other in others where seen.insert(other).inserted { needed.append(other) }
+            for other in others where decoded[other] == nil && seen.insert(other).inserted { needed.append(other) }
             next += 1
         }
         for place in needed.sorted() where place != node { try decode(place) }

@@ -17,7 +17,7 @@ package struct ChainWalk {
     /// The numbers that were covered, of whatever kind.
     package private(set) var counts = Counts()
     package private(set) var findings: [Finding] = []
-    /// The numbers whose records a link at or behind them proves.
+    /// The last number at which the recomputed link was the one that a block has.
     package private(set) var proved: UInt64 = 0
     /// Where the walk ended, and the link there; `nil` if it is not known.
     package private(set) var last: (number: UInt64, link: Bytes16?)

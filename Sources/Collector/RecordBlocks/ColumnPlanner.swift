@@ -257,7 +257,7 @@ struct ColumnPlanner {
             else { continue }
             considerRest(dearest, of: places)
         }
-        for place in columns.indices { fix(&columns[place]) }
+        for place in columns.indices { columns[place].coding = fixed(columns[place]) }
     }
 
     private mutating func considerRest(_ place: Int, of siblings: [Int]) {
@@ -273,8 +273,10 @@ struct ColumnPlanner {
         columns[place] = column
     }
 
-    private func fix(_ column: inout Column) {
-        guard !column.coding.isConstant else { return }
+    /// The coding with unit and lengths.
+    private func fixed(_ column: Column) -> ColumnCoding {
+        var coding = column.coding
+        guard !coding.isConstant else { return coding }
         var prediction = Prediction(column.coding.predictor, base: column.coding.base)
         let others = others(of: column)
         var unit: UInt64 = 0
@@ -288,13 +290,14 @@ struct ColumnPlanner {
             if magnitude != 0 { zeros = min(zeros, magnitude.trailingZeroBitCount) }
             if unit != 1 { unit = Self.greatestCommonDivisor(unit, magnitude) }
         }
-        if column.coding.predictor == .exclusiveOr {
-            column.coding.unit = UInt64(greatest == 0 ? 0 : zeros)
-            column.coding.lengths = (least >> column.coding.unit).bitCount...(greatest >> column.coding.unit).bitCount
+        if coding.predictor == .exclusiveOr {
+            coding.unit = UInt64(greatest == 0 ? 0 : zeros)
+            coding.lengths = (least >> coding.unit).bitCount...(greatest >> coding.unit).bitCount
         } else {
-            column.coding.unit = max(unit, 1)
-            column.coding.lengths = (least / column.coding.unit).bitCount...(greatest / column.coding.unit).bitCount
+            coding.unit = max(unit, 1)
+            coding.lengths = (least / coding.unit).bitCount...(greatest / coding.unit).bitCount
         }
+        return coding
     }
 
     /// What the column is predicted with, for `ColumnEncoder`.
