@@ -51,10 +51,10 @@ extension ForwardAnswer {
         switch signal {
         case .logs:
             guard let answer = try? OTLPLogsResponse(serializedBytes: response.body) else { return (0, "") }
-            return (Int(clamping: answer.partialSuccess.rejectedLogRecords), answer.partialSuccess.errorMessage)
+            return (max(0, Int(clamping: answer.partialSuccess.rejectedLogRecords)), answer.partialSuccess.errorMessage)
         case .metrics:
             guard let answer = try? OTLPMetricsResponse(serializedBytes: response.body) else { return (0, "") }
-            return (Int(clamping: answer.partialSuccess.rejectedDataPoints), answer.partialSuccess.errorMessage)
+            return (max(0, Int(clamping: answer.partialSuccess.rejectedDataPoints)), answer.partialSuccess.errorMessage)
         }
     }
 
