@@ -86,7 +86,8 @@ extension SettingType where Value == EndpointURL {
         let text = try given.text()
         do throws(ConnectionSettingsError) {
             return try EndpointURL(server: text, name: "receiver's URL")
-        } catch { throw given.refused(error.message, cause: error) }
+            // Without the address: it may contain a password.
+        } catch { throw CommandError(.usage, "\(given.origin): \(error.message)", cause: error) }
     }
 }
 
