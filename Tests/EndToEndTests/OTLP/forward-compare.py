@@ -65,6 +65,9 @@ def microseconds(text):
 
 
 STREAMS = {"beacon": "status", "event": "event", "otlp-log": "event"}
+# The events that the library records itself, by their types.
+OURS = {"launch": "ws1.app.launch", "enrollment-call": "ws1.enrollment.call", "sdk-action": "ws1.sdk.action",
+        "geofence": "ws1.geofence"}
 expected, names, values = collections.Counter(), {}, set()
 kinds = collections.Counter()
 for line in open(path, encoding="utf-8"):
@@ -77,7 +80,8 @@ for line in open(path, encoding="utf-8"):
             own = record["otlp"].get("attributes", {}).get("log.record.uid")
             uid = own if own else uid
         else:
-            names[uid] = record["event"]["name"] if kind == "event" else "ws1.beacon"
+            event = record.get("event", {})
+            names[uid] = OURS.get(event.get("type"), event.get("name")) if kind == "event" else "ws1.beacon"
         expected[uid] += 1
     for point in record.get("metrics", []):
         values.add((record["device"], point["name"], json.dumps(point.get("attributes", {}), sort_keys=True),
