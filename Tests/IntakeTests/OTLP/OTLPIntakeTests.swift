@@ -271,7 +271,7 @@ import WireModel
         let count = recv(connection, &text, text.count, 0)
         #expect(String(decoding: text.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 200"))
         #expect(recv(connection, &text, text.count, 0) == 0 && recv(idle, &text, text.count, 0) == 0)
-        await #expect(throws: (any Error).self) { try OTLPScene.connected(.internet(host: "127.0.0.1", port: port)) }
+        #expect(throws: (any Error).self) { try OTLPScene.connected(.internet(host: "127.0.0.1", port: port)) }
     }
 
     @Test func `What is no HTTP, or no OTLP, is refused, and the next sender is served`() async throws {

@@ -127,8 +127,10 @@ final class OTLPServer: Sendable {
         try? open.channel.close().wait()
     }
 
-    /// The ports that are open; the system chose one where 0 was asked for.
-    var ports: [UInt16] { state.withLock { state in state.sockets.values.compactMap(\.socket.port) } }
+    /// The ports that are open, in the order of the addresses; the system chose one where 0 was asked for.
+    var ports: [UInt16] {
+        state.withLock { state in state.sockets.sorted { $0.key < $1.key }.compactMap(\.value.socket.port) }
+    }
 
     /// Sockets that are open, and connections.
     var parts: Int { state.withLock { $0.sockets.count + $0.connections.count } }
