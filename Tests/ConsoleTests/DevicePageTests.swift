@@ -238,7 +238,11 @@ import Testing
                 [
                     "metric": "b.duration", "unit": "s", "kind": "delta-histogram", "attributes": ["route": "/pay"],
                     "values": ["mean": [1, .null], "p50": [2, .null], "p95": [3, .null]],
-                ]
+                ],
+                [
+                    "metric": "a.level", "unit": "%", "kind": "gauge", "attributes": [:],
+                    "values": ["mean": [70, .null]],
+                ],
             ],
         ]
         let log: JSONValue = [
@@ -261,6 +265,8 @@ import Testing
             "ERROR: the till is stuck", "How long",
         ] { #expect(html.contains(text), "\(text)") }
         #expect(harness.requests.filter { $0.path == "/api/v1/events" }.map { $0.query["kind"] } == ["otlp-log"])
+        // Nobody judges it, and percent are no share.
+        #expect(!html.contains("Compliance and compromise") && html.contains(#"data-value="70">70 %</td>"#))
         // Its usual charts would be empty.
         #expect(!html.contains("system.memory.limit"))
     }

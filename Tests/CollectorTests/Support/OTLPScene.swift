@@ -28,7 +28,8 @@ struct OTLPScene {
     /// One point: times in seconds since 1970, and the members that are its value.
     static func point(start: Int64 = 0, at time: Int64, _ value: String, shop: Int? = nil) -> String {
         let attributes = shop.map { #","attributes":[{"key":"shop","value":{"intValue":"\#($0)"}}]"# } ?? ""
-        return #"{"startTimeUnixNano":"\#(start)000000000","timeUnixNano":"\#(time)000000000",\#(value)\#(attributes)}"#
+        let times = (start: start * 1_000_000_000, time: time * 1_000_000_000)
+        return #"{"startTimeUnixNano":"\#(times.start)","timeUnixNano":"\#(times.time)",\#(value)\#(attributes)}"#
     }
 
     /// - Parameter kind: as in OTLP's JSON. `more` are its other members.

@@ -64,7 +64,8 @@ struct MetricCharts {
         switch aggregate {
         case "rate": "\(unit)/s"
         case "count": "1"
-        default: unit == "1" && isShare(metric) ? "%" : unit
+        // Percent of a metric are no share from 0 to 1.
+        default: unit == "1" && isShare(metric) ? "%" : unit == "%" ? "{%}" : unit
         }
     }
 
