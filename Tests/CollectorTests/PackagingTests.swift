@@ -42,7 +42,7 @@ struct PackagingTests {
                     "clickhouse-ca", "postgresql",
                     "postgresql-password-file", "bucket-endpoint", "bucket", "bucket-prefix", "bucket-ca",
                     "bucket-credentials", "mqtt-broker", "mqtt-user", "mqtt-password-file", "mqtt-ca",
-                    "mqtt-certificate", "mqtt-key",
+                    "mqtt-certificate", "mqtt-key", "forward",
                 ]
                 return unset.contains(name) || name.hasPrefix("retention-") && name.hasSuffix("-bytes")
             }, "defaults")

@@ -65,7 +65,7 @@ import WireModel
             line.entry.metadata == [
                 "severityNumber": "18", "severity": "bad", "event": "shop.sale",
                 "traceID": String(repeating: "ab", count: 16), "spanID": String(repeating: "01", count: 8),
-                "flags": "1", "droppedAttributes": "2", "observed": "2026-11-22T08:30:01.000000Z",
+                "flags": "1", "droppedAttributes": "2", "observed": "2026-11-21T23:50:01.000000Z",
                 "price": "2.5", "attribute.severity": "own", "attribute.resource.host.id": "-1", "raw": "AP8=",
                 "": "true", "resource.host.id": "h", "resourceSchema": "https://schema.example/1",
                 "scopeVersion": "7", "scope.kind": "k", "scopeSchema": "https://schema.example/2",

@@ -78,7 +78,10 @@ final class OTLPScene {
         let system = try #require(address.system)
         let descriptor = socket(system.family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         try #require(descriptor >= 0)
-        try #require(SocketAddress.call(system.bytes) { connect(descriptor, $0, $1) } == 0)
+        guard SocketAddress.call(system.bytes, { connect(descriptor, $0, $1) }) == 0 else {
+            close(descriptor)
+            throw Closed()
+        }
         return descriptor
     }
 
@@ -133,7 +136,7 @@ final class OTLPScene {
         }
     }
 
-    /// The connection was closed without an answer.
+    /// There is no connection, or it was closed without an answer.
     struct Closed: Error {}
 
     private static func parse(_ bytes: [UInt8]) -> Reply? {

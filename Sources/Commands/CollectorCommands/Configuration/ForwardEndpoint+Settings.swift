@@ -13,7 +13,7 @@ extension ForwardEndpoint {
             Documentation/forwarding.md
             """,
             in: [.file],
-            example: "{ backend: { url: https://otlp.example, headers: /etc/ws1collector/otlp-headers } }",
+            example: "{ backend: { url: https://otlp.example, own: 60 } }",
             reload: .atOnce)
     ]
 

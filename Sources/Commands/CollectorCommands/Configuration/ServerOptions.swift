@@ -6,7 +6,7 @@ import WireModel
 
 /// The flags of `serve` and `validate`.
 enum ServerFlags: FlagSet {
-    static let flags = Settings.declarations
+    static let flags = Settings.declarations.filter { $0.places.contains(.flag) }
 }
 
 /// The data directory, and the configuration file of `serve`, which may name a cluster instead.
