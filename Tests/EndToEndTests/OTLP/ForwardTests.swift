@@ -314,7 +314,8 @@ struct ForwardTests {
                 }
                 // An item has its name twice: in front, and in the record.
                 let answer = try JSONSerialization.jsonObject(with: Data(try await came().utf8)) as? [String: Any]
-                let items = try #require(answer?["items"] as? [Any]).map { "\($0)" }
+                let list = try #require(answer?["items"] as? [Any])
+                let items = list.map { "\($0)" }
                 for name in names { #expect(items.count { $0.contains(name) } == 1, "\(name) once") }
                 await receiver.process?.killAndReap()
             } catch {
