@@ -20,28 +20,31 @@ extension ForwardEndpoint {
     private static let fields: [Setting<ForwardEndpoint>] = [
         Setting(
             "url", \.url, .receiver, "Address of the receiver, without /v1/logs and /v1/metrics", value: "url",
-            example: "https://otlp.example"),
+            example: "https://otlp.example", reload: .atOnce),
         Setting(
             "ca", \.authorityFile, .text, "PEM file with the only authorities to trust", value: "file",
-            fallback: "those of the system", example: "/etc/ws1collector/otlp-ca.pem"),
+            fallback: "those of the system", example: "/etc/ws1collector/otlp-ca.pem", reload: .atOnce),
         Setting(
             "headers", \.headerFile, .text,
             "File with headers of each request, `Name: value` on each line; read for each request", value: "file",
-            fallback: "none", example: "/etc/ws1collector/otlp-headers"),
-        Setting("kinds", \.kinds, .forwardKinds, "What is sent", value: "names"),
+            fallback: "none", example: "/etc/ws1collector/otlp-headers", reload: .atOnce),
+        Setting("kinds", \.kinds, .forwardKinds, "What is sent", value: "names", reload: .atOnce),
         Setting(
             "organizations", \.organizations, .nameSet("organizations"), "The organizations whose records are sent",
-            value: "names"),
+            value: "names", reload: .atOnce),
         Setting(
             "metrics", \.metrics, .texts("names of metrics", text: { $0.isEmpty ? "all" : $0.joined(separator: ",") }),
-            "Names of the metrics that are sent; a `*` at the end stands for any rest", value: "names"),
-        Setting("test", \.withTest, .flag, "Whether test data is sent, too"),
+            "Names of the metrics that are sent; a `*` at the end stands for any rest", value: "names",
+            reload: .atOnce),
+        Setting("test", \.withTest, .flag, "Whether test data is sent, too", reload: .atOnce),
         Setting(
             "backlog", \.withBacklog, .flag,
-            "Whether a new endpoint begins with the oldest stored records, not with what comes from now on"),
+            "Whether a new endpoint begins with the oldest stored records, not with what comes from now on",
+            reload: .atOnce),
         Setting(
             "own", \.ownMetricsSeconds, .integer(5...86_400, takesZero: true),
-            "Seconds between two sendings of the collector's own metrics; 0: they are not sent", value: "seconds"),
+            "Seconds between two sendings of the collector's own metrics; 0: they are not sent", value: "seconds",
+            reload: .atOnce),
     ]
 }
 
