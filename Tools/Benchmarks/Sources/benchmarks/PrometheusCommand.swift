@@ -44,7 +44,7 @@ struct PrometheusCommand: AsyncParsableCommand {
             return seconds * 1000
         }
         let path = "/metrics/devices"
-        let first = try await Stopwatch.seconds {
+        let first = try Stopwatch.seconds {
             let request = HTTPConnection.request("GET", path, headers: [("Authorization", "Bearer \(token)")])
             guard try connection.send(request).status == 200 else { throw BenchmarkError("no first answer") }
         }
