@@ -60,8 +60,10 @@ func program(_ name: String, _ commands: Target.Dependency) -> Target {
     .executableTarget(name: name, dependencies: [commands], path: Room.commands.path(name), swiftSettings: settings)
 }
 
-func library(_ name: String, pkgConfig: String? = nil, providers: [SystemPackageProvider]? = nil) -> Target {
-    .systemLibrary(name: name, path: Room.shared.path(name), pkgConfig: pkgConfig, providers: providers)
+func library(
+    _ name: String, in room: Room = .shared, pkgConfig: String? = nil, providers: [SystemPackageProvider]? = nil
+) -> Target {
+    .systemLibrary(name: name, path: room.path(name), pkgConfig: pkgConfig, providers: providers)
 }
 
 func tests(
@@ -108,6 +110,7 @@ let package = Package(
         // System libraries.
         library("CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library("CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        library("CZstd", in: .collector, pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         // glibc's <malloc.h>; the Glibc module lacks it.
         library("CMalloc"),
         // Linux's copy_file_range; the Glibc module lacks it too.
@@ -224,6 +227,7 @@ let package = Package(
 
         // Collector, in flow order.
         target("JSON", in: .collector, []),
+        target("Zstd", in: .collector, ["CZstd"]),
         target("CollectorAPI", in: .collector, ["WireModel", "JSON"]),
         target("MetricCatalog", in: .collector, ["WireModel", swiftProtobuf]),
         target("RecordViews", in: .collector, ["TelemetryBasics", "WireModel", "OTLP", "JSON", swiftProtobuf]),
@@ -246,7 +250,10 @@ let package = Package(
         // Keeps the marks of removed files in the registry's file, so it knows that.
         target(
             "SQLiteRecordStore", in: .collector,
-            ["CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", "Registry", logging]),
+            [
+                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "Zstd", "RecordStore", "Registry",
+                logging,
+            ]),
         // What needs several of these rooms.
         target(
             "CollectorMaintenance", in: .collector,
@@ -273,7 +280,7 @@ let package = Package(
             [
                 "CollectorTunables", "TelemetryBasics", "WireModel", "WipeCertificates", "JSON", "Console",
                 "CollectorAPI", "MetricCatalog", "RecordViews", "OTLP",
-                "RecordStore", "Registry", "LogArchive", "Gzip",
+                "RecordStore", "Registry", "LogArchive", "Gzip", "Zstd",
                 swiftProtobuf, hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS, nioCore, nioPosix,
@@ -286,8 +293,8 @@ let package = Package(
             "Forwarding", in: .collector,
             [
                 "CollectorTunables", "TelemetryBasics", "WireModel", "JSON", "OTLP", "MetricCatalog", "RecordViews",
-                "RecordStore", "Registry", "Gzip", "HTTPConnection", swiftProtobuf, asyncHTTPClient, nioPosix, metrics,
-                logging,
+                "RecordStore", "Registry", "LogArchive", "Gzip", "HTTPConnection", swiftProtobuf, asyncHTTPClient,
+                nioPosix, metrics, logging,
             ]),
         // Devices that come through a message broker; it brings libmosquitto.
         target(
@@ -486,6 +493,7 @@ let package = Package(
             ]),
         tests("RecordStore", ["StoreTestKit", "WireModel"]),
         tests("RecordBlocks", ["TestKit"]),
+        tests("Zstd", ["TestKit"]),
         tests(
             "Registry",
             [
@@ -530,7 +538,7 @@ let package = Package(
                 "CollectorCommands",
                 "MQTTClient", "Forwarding",
                 "ws1collector",
-                "ws1log", "Gzip",
+                "ws1log", "Gzip", "Zstd",
                 "RecordQueue", "Transmitter", "CollectorAPI", "HTTPConnection", "HTTPTransport", "HTTPTestKit",
                 "ClusterStore", "ClickHouse", "OTLP", swiftProtobuf,
                 hummingbird, hummingbirdCore, hummingbirdTesting, nioCore, nioPosix,
@@ -541,8 +549,10 @@ let package = Package(
         tests(
             "Forwarding",
             [
-                "CollectorTunables", "TestKit", "StoreTestKit", "WireModel", "OTLP", "MetricCatalog", "RecordStore",
-                "Registry", "SQLiteRecordStore", "HTTPConnection", swiftProtobuf, metrics,
+                "CollectorTunables", "TestKit", "StoreTestKit", "RegistryTestKit", "WireModel", "OTLP", "MetricCatalog",
+                "RecordStore", "Registry", "LogArchive", "SQLiteRecordStore", "HTTPConnection", "HTTPTestKit",
+                swiftProtobuf,
+                metrics,
             ]),
         tests(
             "MQTTIntake",

@@ -9,13 +9,14 @@ import Testing
 import WireModel
 
 @testable import Forwarding
+@testable import LogArchive
 
 @Suite struct ForwardMappingTests {
     private static func logs(
         _ records: [StoredRecord], _ endpoint: ForwardEndpoint = ForwardEndpoint(), devices: [DeviceID: DeviceRow] = [:]
     ) throws -> OTLPLogsRequest {
         var (mapping, request) = (ForwardMapping(endpoint, devices: 10), ForwardRequest(.logs))
-        #expect(request.add(records[...], limit: .max, of: devices, &mapping) { _ in true } == records.count)
+        #expect(request.add(records.entries, limit: .max, of: devices, &mapping) { _ in true } == records.count)
         var body = try OTLPLogsRequest(serializedBytes: request.body)
         // What a receiver that keeps to the protocol would reject.
         #expect(body.removeForbidden().rejected == 0)
@@ -26,7 +27,7 @@ import WireModel
         _ records: [StoredRecord], _ endpoint: ForwardEndpoint = ForwardEndpoint()
     ) throws -> OTLPMetricsRequest {
         var (mapping, request) = (ForwardMapping(endpoint, devices: 10), ForwardRequest(.metrics))
-        #expect(request.add(records[...], limit: .max, of: [:], &mapping) { _ in true } == records.count)
+        #expect(request.add(records.entries, limit: .max, of: [:], &mapping) { _ in true } == records.count)
         var body = try OTLPMetricsRequest(serializedBytes: request.body)
         #expect(body.removeForbidden().rejected == 0)
         return body
@@ -197,6 +198,66 @@ import WireModel
         #expect(sent == metrics.metrics)
     }
 
+    private static func row(
+        _ number: UInt64, _ level: LogLevel, category: String?, text: String, metadata: String = "",
+        unformatted: String? = nil, type: LogType? = .application
+    ) -> LogLineRow {
+        LogLineRow(
+            id: LogLineID(
+                time: Records.time, device: Records.device, epoch: LogEpochID(high: 7, low: 8), number: number),
+            level: level, category: category, text: text, metadata: metadata, unformatted: unformatted, isCut: false,
+            chunk: 1, application: "com.example.till", type: type, ring: false, test: false,
+            receivedAt: Records.time + 5)
+    }
+
+    @Test func `A log line is a log record as it was written, with its category as the scope`() throws {
+        let rows = [
+            Self.row(
+                1_000_001, .warning, category: "pay", text: #"a\\b\nc"#,
+                metadata: #"user=j\n severity=NOTICE log.record.uid=x"#,
+                unformatted: "at main\nat start\n"),
+            Self.row(1_000_002, .verbose, category: nil, text: "plain", type: .crash),
+            Self.row(1_000_003, .error, category: "pay", text: ""),
+        ]
+        var (mapping, request) = (ForwardMapping(ForwardEndpoint(), devices: 10), ForwardRequest(.logs))
+        #expect(request.add(rows.map { .line($0) }[...], limit: .max, of: [:], &mapping) { _ in true } == 3)
+        var body = try OTLPLogsRequest(serializedBytes: request.body)
+        #expect(body.removeForbidden().rejected == 0)
+        let group = try #require(body.resourceLogs.first)
+        #expect(body.resourceLogs.count == 1 && group.scopeLogs.map(\.scope.name) == ["pay", ""])
+        #expect(Self.text(group.resource.attributes, "service.name") == "com.example.till")
+        let (first, third) = (group.scopeLogs[0].logRecords[0], group.scopeLogs[0].logRecords[1])
+        #expect(first.body.stringValue == "a\\b\nc\nat main\nat start")
+        #expect(first.severityNumber == .warn && first.severityText == "NOTICE" && third.severityNumber == .error)
+        #expect(first.timeUnixNano == UInt64(Records.time) * 1000)
+        #expect(first.observedTimeUnixNano == UInt64(Records.time + 5) * 1000)
+        #expect(first.attributes.map(\.key) == ["log.record.uid", "user", "ws1.log.type"])
+        #expect(Self.text(first.attributes, "user") == "j\n")
+        let uid = try #require(Self.text(first.attributes, "log.record.uid"))
+        #expect(
+            ItemKey(uid: uid)
+                == ItemKey(device: Records.device, logEpoch: LogEpochID(high: 7, low: 8), line: 1_000_001))
+        #expect(ItemKey(uid: uid).number == 1_000_001, "lines of one log have keys in a row")
+        let second = group.scopeLogs[1].logRecords[0]
+        #expect(second.severityNumber == .debug && Self.text(second.attributes, "ws1.log.type") == "crash")
+    }
+
+    @Test func `A line that came to the agent as OTLP has its severity, trace and span again`() throws {
+        let trace = "0af7651916cd43dd8448eb211c80319c"
+        let log = OTLPLogRecord(
+            Self.row(
+                1, .error, category: "shop", text: "failed",
+                metadata: "severityNumber=21 traceID=\(trace) spanID=b7ad6b7169203331"))
+        #expect(log.severityNumber == .fatal && log.attributes.map(\.key) == ["log.record.uid", "ws1.log.type"])
+        #expect(log.traceID.hexadecimal == trace && log.spanID.hexadecimal == "b7ad6b7169203331")
+        // What is none stays an attribute.
+        let other = OTLPLogRecord(
+            Self.row(
+                1, .error, category: nil, text: "", metadata: "severityNumber=25 traceID=+1 spanID=0000000000000000"))
+        #expect(other.severityNumber == .error && other.traceID.isEmpty && other.spanID.isEmpty)
+        #expect(Set(["severityNumber", "traceID", "spanID"]).isSubset(of: other.attributes.map(\.key)))
+    }
+
     @Test func `Devices, programs and test data have resources of their own`() throws {
         let other = DeviceID(high: 5, low: 6)
         let event = try Records.event("a").bytes
@@ -221,7 +282,7 @@ import WireModel
             try Records.event("a"), try Records.stored(.beacon, Data([0xFF, 0xFF]), stream: .status),
             try Records.stored(.otlpLog, Data(), context: nil),
         ]
-        #expect(request.add(records[...], limit: .max, of: [:], &mapping) { _ in true } == 3)
+        #expect(request.add(records.entries, limit: .max, of: [:], &mapping) { _ in true } == 3)
         #expect(request.items == 0 && request.unreadable == 1)
     }
 
@@ -232,16 +293,17 @@ import WireModel
         var (mapping, request) = (ForwardMapping(ForwardEndpoint(), devices: 10), ForwardRequest(.logs))
         let many = Array(repeating: one, count: Tunables.Forwarding.itemsPerRequest + 5)
         #expect(
-            request.add(many[...], limit: .max, of: [:], &mapping) { _ in true } == Tunables.Forwarding.itemsPerRequest)
+            request.add(many.entries, limit: .max, of: [:], &mapping) { _ in true }
+                == Tunables.Forwarding.itemsPerRequest)
         var event = WireEvent()
         event.type = .custom
         event.value.text = String(repeating: "x", count: 200_000)
         let large = Array(repeating: try Records.stored(.event, event.encoded), count: 40)
         var second = ForwardRequest(.logs)
-        let count = second.add(large[...], limit: .max, of: [:], &mapping) { _ in true }
+        let count = second.add(large.entries, limit: .max, of: [:], &mapping) { _ in true }
         #expect(count == Tunables.Forwarding.bytesPerRequest / 200_400)
         var limited = ForwardRequest(.logs)
-        #expect(limited.add(large[...], limit: 3, of: [:], &mapping) { _ in true } == 3)
+        #expect(limited.add(large.entries, limit: 3, of: [:], &mapping) { _ in true } == 3)
     }
 
     @Test func `Starts that differ by more than clocks do are counters of their own, and a new boot forgets them`() {

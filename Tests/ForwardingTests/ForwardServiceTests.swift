@@ -1,8 +1,10 @@
 import CoreMetrics
 import Foundation
 import HTTPConnection
+import LogArchive
 import RecordStore
 import Registry
+import RegistryTestKit
 import SQLiteRecordStore
 import StoreTestKit
 import TestKit
@@ -17,6 +19,7 @@ import WireModel
         let directory: TemporaryDirectory
         let metadata: MetadataService
         let store: SQLiteRecordStore
+        let archive: LogArchive
         let clock = ManualStoreClock()
         let token: String
 
@@ -25,10 +28,12 @@ import WireModel
             (metadata, _) = try MetadataService.open(directory: directory.path, clock: clock, logger: quietLogger)
             store = try SQLiteRecordStore.open(
                 directory: directory.path, clock: clock, incidents: { _, _ in }, logger: quietLogger)
+            archive = LogArchive(metadata: metadata)
             token = try await metadata.createEnrollmentToken(organization: "default", maximumUses: nil).token
         }
 
         func close() async {
+            archive.shutDown()
             await store.shutDown()
             await metadata.close()
         }
@@ -50,7 +55,8 @@ import WireModel
             for (name, (endpoint, _)) in receivers { settings.endpoints[name] = try Self.addressed(endpoint, name) }
             let clients = Dictionary(uniqueKeysWithValues: receivers.map { ($0.key, $0.value.1) })
             let service = ForwardService(
-                settings, store: store, metadata: metadata, notices: NoticeService(metadata: metadata),
+                settings, store: store, archive: archive, metadata: metadata,
+                notices: NoticeService(metadata: metadata),
                 metrics: NOOPMetricsHandler.instance, clock: clock, logger: quietLogger
             ) { endpoint, _ in
                 guard let client = endpoint.url.flatMap({ clients[$0.host] }) else { throw CancellationError() }
@@ -185,6 +191,74 @@ import WireModel
             try await bad.taken.until { $0.uids.count == 20 }
         }
         #expect(bad.taken.value.events == [sender.id: sender.sent])
+        await scene.close()
+    }
+
+    @Test func `Lines of the log archive arrive in their order, once, and what is damaged is passed over`() async throws
+    {
+        let scene = try await Scene()
+        let sender = try await scene.sender()
+        let row = try #require(try await scene.metadata.device(sender.chain.device, organization: nil))
+        let device = LogDevice(row: row)
+        func upload(_ segment: UInt64, _ positions: ClosedRange<UInt64>) async throws -> [String] {
+            // Each 50 lines are a stretch of their own.
+            let chunk = try LogDevice.chunk(
+                segment: segment, positions, from: scene.clock.now(), padding: 2000, linesPerMember: 50)
+            try await device.upload([chunk], to: scene.archive)
+            return positions.map { "line \(segment).\($0)" }
+        }
+        var endpoint = Self.backlog()
+        endpoint.kinds = [.logs]
+        let receiver = RecordingReceiver()
+        var sent = try await upload(1, 1...1500)
+        try await scene.forwarding(to: ["a": (endpoint, receiver)]) { _ in
+            try await receiver.taken.until { $0.uids.count == 1500 }
+            sent += try await upload(1, 1501...1510)
+            try await receiver.taken.until { $0.uids.count == 1510 }
+        }
+        #expect(receiver.taken.value.lines == [sender.id: sent])
+        #expect(receiver.taken.value.uids.values.allSatisfy { $0 == 1 } && receiver.taken.value.events.isEmpty)
+        // The second of three stretches is damaged. Another process goes on where this one was.
+        _ = try await upload(2, 1...150)
+        let path = try #require(
+            scene.directory.chunkFiles.map { scene.directory.path + "/chunks/" + $0 }.max {
+                Self.modified($0) < Self.modified($1)
+            })
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        bytes[bytes.startIndex + bytes.count / 2] ^= 0x40
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let next = RecordingReceiver()
+        let last = try await upload(3, 1...1)
+        try await scene.forwarding(to: ["a": (endpoint, next)]) { _ in
+            try await next.taken.until { $0.lines[sender.id]?.last == last.last }
+        }
+        #expect(
+            next.taken.value.lines[sender.id] == (1...50).map { "line 2.\($0)" } + (101...150).map { "line 2.\($0)" }
+                + last)
+        await scene.close()
+    }
+
+    private static func modified(_ path: String) -> Date {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return attributes?[.modificationDate] as? Date ?? .distantPast
+    }
+
+    @Test func `Without a backlog, lines begin with those that come`() async throws {
+        let scene = try await Scene()
+        let sender = try await scene.sender()
+        let device = LogDevice(
+            row: try #require(try await scene.metadata.device(sender.chain.device, organization: nil)))
+        try await device.upload([try LogDevice.chunk(segment: 1, 1...5)], to: scene.archive)
+        scene.clock.advance(seconds: 100)
+        _ = try await scene.metadata.forwardCursor(of: "a", source: "log", since: scene.clock.now())
+        try await device.upload([try LogDevice.chunk(segment: 1, 6...7)], to: scene.archive)
+        var endpoint = ForwardEndpoint()
+        endpoint.kinds = [.logs]
+        let receiver = RecordingReceiver()
+        try await scene.forwarding(to: ["a": (endpoint, receiver)]) { _ in
+            try await receiver.taken.until { !$0.uids.isEmpty }
+        }
+        #expect(receiver.taken.value.lines == [sender.id: ["line 1.6", "line 1.7"]])
         await scene.close()
     }
 

@@ -15,16 +15,20 @@ package struct ForwardEndpoint: Sendable, Equatable {
         case otlpLogs = "otlp-logs"
         /// Data points that came as OTLP, as they came.
         case otlpMetrics = "otlp-metrics"
+        /// Lines of the log archive, as log records.
+        case logs
 
-        package var stream: StreamName {
+        /// Where it is read.
+        package var source: ForwardSource {
             switch self {
-            case .samples, .otlpMetrics: .sample
-            case .events, .otlpLogs: .event
-            case .beacons: .status
+            case .samples, .otlpMetrics: .records(.sample)
+            case .events, .otlpLogs: .records(.event)
+            case .beacons: .records(.status)
+            case .logs: .logLines
             }
         }
 
-        /// The kinds of records that have it.
+        /// The kinds of records that have it; empty for what is no record.
         var records: [WireRecordKind] {
             switch self {
             case .samples: WireRecordKind.modules.map(\.kind) + [.sampleCustom]
@@ -32,6 +36,7 @@ package struct ForwardEndpoint: Sendable, Equatable {
             case .beacons: [.beacon]
             case .otlpLogs: [.otlpLog]
             case .otlpMetrics: [.otlpMetrics]
+            case .logs: []
             }
         }
     }
@@ -57,9 +62,9 @@ package struct ForwardEndpoint: Sendable, Equatable {
 
     package init(url: EndpointURL? = nil) { self.url = url }
 
-    /// What is sent of a stream.
-    func kinds(of stream: StreamName) -> Set<Kind> {
-        Set((kinds.isEmpty ? Kind.allCases : Array(kinds)).filter { $0.stream == stream })
+    /// What is sent of a source.
+    func kinds(of source: ForwardSource) -> Set<Kind> {
+        Set((kinds.isEmpty ? Kind.allCases : Array(kinds)).filter { $0.source == source })
     }
 }
 

@@ -1,5 +1,4 @@
 import CoreMetrics
-import WireModel
 
 /// What forwarding counts: families `ws1_forward_…` of `CollectorMetrics`. Safe from any thread.
 struct ForwardMetrics: Sendable {
@@ -18,8 +17,8 @@ struct ForwardMetrics: Sendable {
     private let lag: Meter
     private let waiting: Meter
 
-    init(_ endpoint: String, _ stream: StreamName, _ factory: any MetricsFactory) {
-        let labels = [("endpoint", endpoint), ("stream", "\(stream)")]
+    init(_ endpoint: String, _ source: ForwardSource, _ factory: any MetricsFactory) {
+        let labels = [("endpoint", endpoint), ("stream", source.name)]
         // A counter that appears with its first event shows no increase then.
         retries = Counter(label: "ws1_forward_retries", dimensions: labels, factory: factory)
         rejected = Counter(label: "ws1_forward_items_rejected", dimensions: labels, factory: factory)

@@ -1,6 +1,7 @@
 import CollectorTunables
 import CoreMetrics
 import HTTPConnection
+import LogArchive
 import Logging
 import RecordStore
 import Registry
@@ -18,7 +19,7 @@ package struct ForwardSettings: Sendable, Equatable {
 
 /// Sends what the collector stores on to other receivers of OTLP.
 ///
-/// Each endpoint has a cursor for each stream in the registry, which moves once the endpoint has answered. So each
+/// Each endpoint has a cursor for each source in the registry, which moves once the endpoint has answered. So each
 /// record is sent at least once, in the order of receipt, and therefore in the order of each device's numbers. An
 /// endpoint that is slow or gone delays no other one and no device: the records wait where they are stored.
 ///
@@ -32,6 +33,7 @@ package final class ForwardService: Sendable {
 
     private let state: Mutex<State>
     private let store: any RecordStore
+    private let archive: LogArchive
     private let metadata: MetadataService
     private let notices: NoticeService
     let factory: any MetricsFactory
@@ -44,14 +46,14 @@ package final class ForwardService: Sendable {
 
     /// - Parameter makeClient: other than HTTP only in tests.
     package init(
-        _ settings: ForwardSettings, store: any RecordStore, metadata: MetadataService, notices: NoticeService,
-        metrics: any MetricsFactory, clock: any StoreClock = SystemStoreClock(), logger: Logger,
+        _ settings: ForwardSettings, store: any RecordStore, archive: LogArchive, metadata: MetadataService,
+        notices: NoticeService, metrics: any MetricsFactory, clock: any StoreClock = SystemStoreClock(), logger: Logger,
         makeClient: @escaping @Sendable (ForwardEndpoint, ForwardSettings) throws -> any ForwardClient = {
             try HTTPForwardClient($0, $1)
         }
     ) {
         state = Mutex(State(settings: settings))
-        (self.store, self.metadata, self.notices) = (store, metadata, notices)
+        (self.store, self.archive, self.metadata, self.notices) = (store, archive, metadata, notices)
         (factory, self.clock, self.logger) = (metrics, clock, logger)
         self.makeClient = makeClient
     }
@@ -85,17 +87,17 @@ package final class ForwardService: Sendable {
         }
     }
 
-    private func forwarders(_ settings: ForwardSettings) -> [StreamForwarder] {
+    private func forwarders(_ settings: ForwardSettings) -> [SourceForwarder] {
         let devices = ForwardDevices(metadata)
-        return settings.endpoints.sorted { $0.key < $1.key }.flatMap { name, endpoint -> [StreamForwarder] in
-            let streams = StreamName.allCases.filter { !endpoint.kinds(of: $0).isEmpty }
+        return settings.endpoints.sorted { $0.key < $1.key }.flatMap { name, endpoint -> [SourceForwarder] in
+            let sources = ForwardSource.allCases.filter { !endpoint.kinds(of: $0).isEmpty }
             do {
                 let client = try makeClient(endpoint, settings)
-                return streams.map { stream in
-                    StreamForwarder(
-                        name: name, endpoint: endpoint, stream: stream, store: store, metadata: metadata,
-                        devices: devices, client: client, metrics: ForwardMetrics(name, stream, factory), clock: clock,
-                        logger: logger)
+                return sources.map { source in
+                    SourceForwarder(
+                        name: name, endpoint: endpoint, source: source, store: store, archive: archive,
+                        metadata: metadata, devices: devices, client: client,
+                        metrics: ForwardMetrics(name, source, factory), clock: clock, logger: logger)
                 }
             } catch {
                 // The settings were checked, so a file has gone since.
@@ -107,7 +109,7 @@ package final class ForwardService: Sendable {
         }
     }
 
-    private func shutDown(_ forwarders: [StreamForwarder]) async {
+    private func shutDown(_ forwarders: [SourceForwarder]) async {
         var ended: Set<String> = []
         for forwarder in forwarders where ended.insert(forwarder.name).inserted { await forwarder.client.shutDown() }
     }
@@ -115,7 +117,7 @@ package final class ForwardService: Sendable {
     /// Sets gauges and raises notices, until the settings change or the task is cancelled.
     /// - Parameter reported: the notices that are open; `nil` if that is not known.
     private func watch(
-        _ forwarders: [StreamForwarder], since generation: Int, _ reported: [String: String]?
+        _ forwarders: [SourceForwarder], since generation: Int, _ reported: [String: String]?
     ) async -> [String: String]? {
         var reported = reported
         while !Task.isCancelled {
@@ -135,7 +137,7 @@ package final class ForwardService: Sendable {
     /// By endpoint. The text is that of when it was noticed first: reasons that alternate would be a new notice each
     /// time.
     private static func troubles(
-        _ forwarders: [StreamForwarder], _ reported: [String: String]
+        _ forwarders: [SourceForwarder], _ reported: [String: String]
     ) -> [String: String] {
         var troubles: [String: String] = [:]
         for forwarder in forwarders where troubles[forwarder.name] == nil {

@@ -165,15 +165,22 @@ package final class LogArchive: Sendable {
         }
     }
 
+    /// The place from which lines arrive that came since a time, microseconds since 1970 by the collector's clock.
+    package func arrival(since time: Int64) async throws(StoreError) -> LogArrival {
+        LogArrival(run: try await metadata.firstRun(receivedSince: time))
+    }
+
     /// Lines that arrived since, in chunk after chunk. A line that had come before in another chunk comes again; its id
     /// shows it.
     /// - Parameters:
     ///   - start: from an earlier answer.
-    ///   - limit: 1 to 1,000.
+    ///   - limit: from 1 on.
+    ///   - passesDamage: whether damaged bytes are passed over and counted, not thrown.
     package func lines(
-        _ query: LogQuery, arrivedSince start: LogArrival, limit: Int
+        _ query: LogQuery, arrivedSince start: LogArrival, limit: Int, passesDamage: Bool = false
     ) async throws(StoreError) -> ArrivedLogLines {
-        try await LogLinePager(metadata: metadata, chunks: chunks).arrived(query, since: start, limit: limit)
+        try await LogLinePager(metadata: metadata, chunks: chunks)
+            .arrived(query, since: start, limit: limit, passesDamage: passesDamage)
     }
 
     /// A line with those before and after it in the log of its device and application, of all types and levels.

@@ -15,6 +15,7 @@ package typealias OTLPKeyValueList = Opentelemetry_Proto_Common_V1_KeyValueList
 package typealias OTLPResourceLogs = Opentelemetry_Proto_Logs_V1_ResourceLogs
 package typealias OTLPScopeLogs = Opentelemetry_Proto_Logs_V1_ScopeLogs
 package typealias OTLPLogRecord = Opentelemetry_Proto_Logs_V1_LogRecord
+package typealias OTLPSeverity = Opentelemetry_Proto_Logs_V1_SeverityNumber
 
 package typealias OTLPResourceMetrics = Opentelemetry_Proto_Metrics_V1_ResourceMetrics
 package typealias OTLPScopeMetrics = Opentelemetry_Proto_Metrics_V1_ScopeMetrics

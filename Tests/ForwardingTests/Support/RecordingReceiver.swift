@@ -10,6 +10,8 @@ final class RecordingReceiver: ForwardClient {
     struct Taken: Sendable {
         /// Names of events, in the order in which they were taken, by device.
         var events: [String: [String]] = [:]
+        /// Texts of other log records, likewise.
+        var lines: [String: [String]] = [:]
         /// By the uid of a log record, how often it came.
         var uids: [String: Int] = [:]
         var metrics: [String] = []
@@ -35,7 +37,11 @@ final class RecordingReceiver: ForwardClient {
                 for group in request.resourceLogs {
                     let device = Self.text(group.resource.attributes, "device.id")
                     for log in group.scopeLogs.flatMap(\.logRecords) {
-                        taken.events[device, default: []].append(log.eventName)
+                        if log.eventName.isEmpty {
+                            taken.lines[device, default: []].append(log.body.stringValue)
+                        } else {
+                            taken.events[device, default: []].append(log.eventName)
+                        }
                         taken.uids[Self.text(log.attributes, OTLPLogRecord.uidKey), default: 0] += 1
                     }
                 }

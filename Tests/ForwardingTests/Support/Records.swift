@@ -3,6 +3,8 @@ import RecordStore
 import SwiftProtobuf
 import WireModel
 
+@testable import Forwarding
+
 /// Records as a store gives them.
 enum Records {
     static let device = DeviceID(high: 1, low: 2)
@@ -34,4 +36,8 @@ enum Records {
         event.attributes["shop"] = WireValue.with { $0.text = "north" }
         return try stored(.event, event.encoded, number: number, test: test)
     }
+}
+
+extension [StoredRecord] {
+    var entries: ArraySlice<ForwardEntry> { map { .record($0) }[...] }
 }

@@ -127,20 +127,22 @@ enum LogCursor {
     }
 
     static func text(_ arrival: LogArrival) -> String {
-        CursorText.of("arrival|\(arrival.run)|\(arrival.pieces)|\(arrival.offset)")
+        CursorText.of(arrivalPrefix + arrival.text)
     }
 
     /// `nil` if the text is no such position.
     static func arrival(_ text: String) -> LogArrival? {
-        guard let parts = parts(of: text), parts.count == 4, parts[0] == "arrival", let run = Int64(parts[1]),
-            let pieces = Int(parts[2]), let offset = Int(parts[3]), run >= 0, pieces >= 0, offset >= 0
-        else { return nil }
-        return LogArrival(run: run, pieces: pieces, offset: offset)
+        guard let text = data(text), text.hasPrefix(arrivalPrefix) else { return nil }
+        return LogArrival(String(text.dropFirst(arrivalPrefix.count)))
+    }
+
+    private static let arrivalPrefix = "arrival|"
+
+    private static func data(_ text: String) -> String? {
+        CursorText.data(text, maximumBytes: maximumBytes).map { String(decoding: $0, as: UTF8.self) }
     }
 
     private static func parts(of text: String) -> [String]? {
-        CursorText.data(text, maximumBytes: maximumBytes).map {
-            String(decoding: $0, as: UTF8.self).split(separator: "|", omittingEmptySubsequences: false).map(String.init)
-        }
+        data(text)?.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
     }
 }

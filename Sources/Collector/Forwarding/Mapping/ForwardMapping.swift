@@ -1,4 +1,5 @@
 import FoundationEssentials
+import LogArchive
 import MetricCatalog
 import OTLP
 import RecordStore
@@ -31,8 +32,8 @@ enum ForwardResource: Hashable, Sendable {
     private static let agent = "ws1agent"
 }
 
-/// Makes requests of OTLP from stored records: log records from beacons, events and what came as logs; metrics from
-/// samples and what came as metrics.
+/// Makes items of OTLP from what is stored: log records from beacons, events, log lines and what came as logs; metrics
+/// from samples and what came as metrics.
 ///
 /// A record is never divided between two requests. Pure, but for what it keeps of start times.
 struct ForwardMapping {
@@ -51,16 +52,28 @@ struct ForwardMapping {
     }
 
     /// What a record becomes.
+    ///
+    /// Without the name of a scope, that is the one of the record's context.
     enum Item {
-        case log(OTLPLogRecord, ForwardResource)
-        case metrics([OTLPMetric], scope: String, ForwardResource)
+        case log(OTLPLogRecord, scope: String?, ForwardResource)
+        case metrics([OTLPMetric], scope: String?, ForwardResource)
         /// Nothing of it is chosen, or it has nothing that could be sent.
         case nothing
         /// Its bytes cannot be read.
         case unreadable
     }
 
-    mutating func item(_ record: StoredRecord) -> Item {
+    mutating func item(_ entry: ForwardEntry) -> Item {
+        switch entry {
+        case .record(let record): item(record)
+        case .line(let line):
+            .log(
+                OTLPLogRecord(line), scope: line.category ?? "",
+                .device(line.id.device, application: line.application, test: line.test))
+        }
+    }
+
+    private mutating func item(_ record: StoredRecord) -> Item {
         let header = record.header
         guard let kind = WireRecordKind(rawValue: header.kind),
             let sent = ForwardEndpoint.Kind.allCases.first(where: { $0.records.contains(kind) }), kinds.contains(sent)
@@ -68,9 +81,10 @@ struct ForwardMapping {
         let body = header.body(of: record.bytes)
         let own = ForwardResource.device(record.device, application: header.application, test: header.test)
         switch sent {
-        case .events: return Self.event(body, record).map { .log($0, own) } ?? .unreadable
-        case .beacons: return Self.beacon(body, record).map { .log($0, own) } ?? .unreadable
+        case .events: return Self.event(body, record).map { .log($0, scope: "", own) } ?? .unreadable
+        case .beacons: return Self.beacon(body, record).map { .log($0, scope: "", own) } ?? .unreadable
         case .samples: return samples(kind, body, record, own)
+        case .logs: return .nothing
         case .otlpLogs:
             guard let context = record.context, var log = try? OTLPLogRecord(serializedBytes: body) else {
                 return .unreadable
@@ -79,14 +93,14 @@ struct ForwardMapping {
             if !log.attributes.contains(where: { $0.key == OTLPLogRecord.uidKey }) {
                 log.attributes.append(OTLPKeyValue(OTLPLogRecord.uidKey, record.uid))
             }
-            return .log(log, .context(record.device, context))
+            return .log(log, scope: nil, .context(record.device, context))
         case .otlpMetrics:
             guard let context = record.context, let metrics = try? OTLPScopeMetrics(serializedBytes: body) else {
                 return .unreadable
             }
             let chosen = filter.admitsAll ? metrics.metrics : metrics.metrics.filter { filter.admits($0.name) }
             guard !chosen.isEmpty else { return .nothing }
-            return .metrics(Self.named(chosen, record), scope: "", .context(record.device, context))
+            return .metrics(Self.named(chosen, record), scope: nil, .context(record.device, context))
         }
     }
 
@@ -228,7 +242,10 @@ extension StoredRecord {
     }
 
     private var stream: StreamName {
-        guard let kind = WireRecordKind(rawValue: header.kind) else { return .event }
-        return ForwardEndpoint.Kind.allCases.first { $0.records.contains(kind) }?.stream ?? .event
+        guard let kind = WireRecordKind(rawValue: header.kind),
+            case .records(let stream) = ForwardEndpoint.Kind.allCases.first(where: { $0.records.contains(kind) })?
+                .source
+        else { return .event }
+        return stream
     }
 }

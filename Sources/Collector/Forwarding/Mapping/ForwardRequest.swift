@@ -29,14 +29,14 @@ struct ForwardRequest {
     ///   - isChosen: whether a record is sent at all.
     /// - Returns: how many were added or passed over.
     mutating func add(
-        _ some: ArraySlice<StoredRecord>, limit: Int, of devices: [DeviceID: DeviceRow],
-        _ mapping: inout ForwardMapping, where isChosen: (StoredRecord) -> Bool
+        _ some: ArraySlice<ForwardEntry>, limit: Int, of devices: [DeviceID: DeviceRow],
+        _ mapping: inout ForwardMapping, where isChosen: (ForwardEntry) -> Bool
     ) -> Int {
         var count = 0
-        for record in some where count < limit {
-            if isChosen(record) {
+        for entry in some where count < limit {
+            if isChosen(entry) {
                 // A record has at most 256 KiB, but the points of a sample take several times its bytes.
-                guard add(mapping.item(record), of: devices[record.device]) else { return count }
+                guard add(mapping.item(entry), of: devices[entry.device]) else { return count }
             }
             count += 1
         }
@@ -50,10 +50,10 @@ struct ForwardRequest {
         case .unreadable:
             unreadable += 1
             return true
-        case .log(let log, let resource):
+        case .log(let log, let scope, let resource):
             guard takes(1, Self.size(log)) else { return false }
             let place = place(of: resource, device)
-            logs[place].scopeLogs[0].logRecords.append(log)
+            logs[place].add(log, scope: scope)
         case .metrics(let some, let scope, let resource):
             guard takes(some.reduce(0) { $0 + $1.pointCount }, some.reduce(0) { $0 + Self.size($1) }) else {
                 return false
@@ -86,7 +86,6 @@ struct ForwardRequest {
             ofLogs.resource = resource.resource(of: device)
             ofMetrics.resource = ofLogs.resource
         }
-        if ofLogs.scopeLogs.isEmpty { ofLogs.scopeLogs = [OTLPScopeLogs()] }
         switch signal {
         case .logs:
             logs.append(ofLogs)
@@ -124,21 +123,31 @@ struct ForwardRequest {
     private static func size(_ message: some Message) -> Int { bytes(message).count + 4 }
 }
 
+extension OTLPResourceLogs {
+    /// Adds a log record to a scope.
+    /// - Parameter name: `nil` for the scope of the context.
+    fileprivate mutating func add(_ log: OTLPLogRecord, scope name: String?) {
+        guard let place = scopeLogs.firstIndex(where: { name == nil || $0.scope.name == name }) else {
+            var new = OTLPScopeLogs()
+            if let name, !name.isEmpty { new.scope.name = name }
+            new.logRecords = [log]
+            scopeLogs.append(new)
+            return
+        }
+        scopeLogs[place].logRecords.append(log)
+    }
+}
+
 extension OTLPResourceMetrics {
     /// Adds metrics to a scope.
-    /// - Parameter name: empty for the scope of the context.
-    fileprivate mutating func add(_ metrics: [OTLPMetric], scope name: String) {
-        let place: Int
-        if name.isEmpty {
-            if scopeMetrics.isEmpty { scopeMetrics = [OTLPScopeMetrics()] }
-            place = 0
-        } else if let known = scopeMetrics.firstIndex(where: { $0.scope.name == name }) {
-            place = known
-        } else {
+    /// - Parameter name: `nil` for the scope of the context.
+    fileprivate mutating func add(_ metrics: [OTLPMetric], scope name: String?) {
+        guard let place = scopeMetrics.firstIndex(where: { name == nil || $0.scope.name == name }) else {
             var new = OTLPScopeMetrics()
-            new.scope.name = name
+            if let name { new.scope.name = name }
+            new.metrics = metrics
             scopeMetrics.append(new)
-            place = scopeMetrics.count - 1
+            return
         }
         scopeMetrics[place].metrics += metrics
     }

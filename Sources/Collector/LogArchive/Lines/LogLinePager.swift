@@ -111,8 +111,9 @@ actor LogLinePager {
     // MARK: Arrival
 
     /// Lines of runs that arrived since.
+    /// - Parameter passesDamage: whether damaged bytes are passed over and counted, not thrown.
     func arrived(
-        _ query: LogQuery, since start: LogArrival, limit: Int
+        _ query: LogQuery, since start: LogArrival, limit: Int, passesDamage: Bool = false
     ) async throws(StoreError) -> ArrivedLogLines {
         let (rows, next) = try await metadata.arrivedRuns(query, from: start.run, limit: Self.arrivedRuns)
         let matcher = LogLineMatcher(query.lines)
@@ -132,7 +133,13 @@ actor LogLinePager {
                         (arrived.arrival, arrived.hasMore) = (position, true)
                         return arrived
                     }
-                    guard let stretch = try LogStretch(piece, of: run.path, in: chunks) else { continue }
+                    let found: LogStretch?
+                    do throws(StoreError) { found = try LogStretch(piece, of: run.path, in: chunks) } catch {
+                        guard passesDamage, error.code == .corrupt else { throw error }
+                        arrived.unreadable += piece.levelCounts.reduce(0) { $0 + Int(clamping: $1) }
+                        continue
+                    }
+                    guard let stretch = found else { continue }
                     arrived.scannedBytes += stretch.bytes.count
                     var full: LogArrival?
                     stretch.forEachLine(from: min(position.offset, stretch.bytes.count)) { line in
@@ -279,7 +286,7 @@ extension LogLineRow {
             id: LogLineID(fields, of: run), level: fields.level, category: category == "-" ? nil : category,
             text: text(line.bytes[fields.message]), metadata: text(line.bytes[fields.metadata]),
             unformatted: line.unformatted.isEmpty ? nil : text(line.unformatted), isCut: isCut, chunk: run.chunk,
-            application: run.application, type: run.type, ring: run.ring, test: run.test)
+            application: run.application, type: run.type, ring: run.ring, test: run.test, receivedAt: run.receivedAt)
     }
 
     /// The first bytes, at most so many, in whole characters of UTF-8.

@@ -69,6 +69,8 @@ package struct LogLineRow: Equatable, Sendable {
     package var type: LogType?
     package var ring: Bool
     package var test: Bool
+    /// When the chunk came, by the collector's clock, microseconds since 1970.
+    package var receivedAt: Int64
 }
 
 /// The order in which lines are listed.
@@ -117,6 +119,18 @@ package struct LogArrival: Equatable, Sendable {
     package init(run: Int64, pieces: Int = 0, offset: Int = 0) {
         (self.run, self.pieces, self.offset) = (run, pieces, offset)
     }
+
+    /// `RUN|PIECES|OFFSET`.
+    package var text: String { "\(run)|\(pieces)|\(offset)" }
+
+    /// `nil` unless the text is one of `text`.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "|", omittingEmptySubsequences: false)
+        guard parts.count == 3, let run = Int64(parts[0]), let pieces = Int(parts[1]), let offset = Int(parts[2]),
+            run >= 0, pieces >= 0, offset >= 0
+        else { return nil }
+        self.init(run: run, pieces: pieces, offset: offset)
+    }
 }
 
 /// A page of lines.
@@ -138,6 +152,8 @@ package struct ArrivedLogLines: Equatable, Sendable {
     /// Whether there are more at once.
     package var hasMore = false
     package var scannedBytes = 0
+    /// Lines that were passed over, because their bytes are damaged.
+    package var unreadable = 0
 
     package init(arrival: LogArrival) { self.arrival = arrival }
 }

@@ -24,6 +24,7 @@ struct LogRunDetail: Sendable {
     var type: LogType?
     var ring: Bool
     var test: Bool
+    var receivedAt: Int64
     var pieces: [LogPiece]
 }
 
@@ -113,6 +114,17 @@ extension MetadataService {
         }
     }
 
+    /// The row of the first run that came since a time; if there is none, that of the next run that arrives.
+    nonisolated func firstRun(receivedSince time: Int64) async throws(StoreError) -> Int64 {
+        try await readers.read { connection throws(StoreError) in
+            let first = try connection.first(
+                "SELECT min(r.row) FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE c.received >= ?", time
+            ) { $0.isNull(0) ? nil : $0.int64(0) }
+            if let first { return first }
+            return try LogRunRows.next(connection)
+        }
+    }
+
     /// Returns the details in the order of the rows. Runs that were deleted since they were found are left out.
     nonisolated func runDetails(_ rows: [Int64]) async throws(StoreError) -> [LogRunDetail] {
         try await readers.read { connection throws(StoreError) in
@@ -121,7 +133,7 @@ extension MetadataService {
                 let run = try connection.first(
                     """
                     SELECT c.row, c.path, c.device, c.log_epoch, r.segment, c.application, c.type, c.ring, c.test, \
-                    r.pieces
+                    c.received, r.pieces
                     FROM log_run AS r JOIN chunk AS c ON c.row = r.chunk WHERE r.row = ? \
                     AND c.fate = \(ChunkFate.stored.rawValue)
                     """, row
@@ -135,7 +147,8 @@ extension MetadataService {
                         row: row, chunk: chunk, path: path, device: device, epoch: epoch,
                         segment: try found.uint64("segment"), application: try found.string("application"),
                         type: try WireLogType(rawValue: found.int("type")).flatMap { LogType($0) },
-                        ring: try found.bool("ring"), test: try found.bool("test"), pieces: pieces)
+                        ring: try found.bool("ring"), test: try found.bool("test"),
+                        receivedAt: try found.int64("received"), pieces: pieces)
                 }
                 if let run { runs.append(run) }
             }

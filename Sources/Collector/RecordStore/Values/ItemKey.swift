@@ -22,9 +22,16 @@ package struct ItemKey: Hashable, Sendable {
             number: number)
     }
 
+    /// The key of a log line that one of our own collectors forwards.
+    package init(device: DeviceID, logEpoch: LogEpochID, line: UInt64) {
+        self.init(
+            origin: KeyOrigin(hashing: "ws1 item origin", [device.data, logEpoch.data, Data(Self.lines.utf8)]),
+            number: line)
+    }
+
     /// The key that a `log.record.uid` says. Any text is one.
-    /// - Parameter uid: if it has the form of `uid(device:epoch:stream:number:)`, records of one chain have keys in a
-    ///   row.
+    /// - Parameter uid: if it is one of our own collectors, records of one chain have keys in a row, and so have the
+    ///   lines of one log.
     package init(uid: String) {
         if let own = Self.own(uid) {
             self = own
@@ -38,13 +45,26 @@ package struct ItemKey: Hashable, Sendable {
         "ws1:\(device):\(epoch):\(stream):\(number)"
     }
 
+    /// The `log.record.uid` with which our own collectors forward a log line.
+    package static func uid(device: DeviceID, logEpoch: LogEpochID, line: UInt64) -> String {
+        "ws1:\(device):\(logEpoch):\(lines):\(line)"
+    }
+
+    /// In place of a stream's name.
+    private static let lines = "log"
+
     private static func own(_ uid: String) -> ItemKey? {
         guard uid.utf8.starts(with: "ws1:".utf8) else { return nil }
         let fields = uid.split(separator: ":", omittingEmptySubsequences: false)
-        guard fields.count == 5, let device = DeviceID(String(fields[1])), let epoch = EpochID(String(fields[2])),
-            let stream = StreamName(name: String(fields[3])), let number = UInt64(fields[4]),
-            number <= BatchPart.greatestNumber,
-            // Two texts never have one key.
+        guard fields.count == 5, let device = DeviceID(String(fields[1])), let number = UInt64(fields[4]),
+            number <= BatchPart.greatestNumber
+        else { return nil }
+        // Two texts never have one key.
+        if fields[3] == lines, let epoch = LogEpochID(String(fields[2])) {
+            guard uid == Self.uid(device: device, logEpoch: epoch, line: number) else { return nil }
+            return ItemKey(device: device, logEpoch: epoch, line: number)
+        }
+        guard let epoch = EpochID(String(fields[2])), let stream = StreamName(name: String(fields[3])),
             uid == Self.uid(device: device, epoch: epoch, stream: stream, number: number)
         else { return nil }
         return ItemKey(device: device, epoch: epoch, stream: stream, number: number)

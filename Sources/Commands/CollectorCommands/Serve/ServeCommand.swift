@@ -56,8 +56,8 @@ struct ServeCommand: ServiceCommand {
         let telemetry = CollectorTelemetry()
         let served = try await Self.open(settings, telemetry: telemetry, logger: logger)
         let forwarding = ForwardService(
-            settings.forwarding, store: served.store, metadata: served.metadata, notices: served.notices,
-            metrics: telemetry.registry, logger: logger)
+            settings.forwarding, store: served.store, archive: served.archive, metadata: served.metadata,
+            notices: served.notices, metrics: telemetry.registry, logger: logger)
         let console = ConsoleAssets(settings.assets).console(logger: logger)
         let brokerDevices = settings.broker.address.map { _ in BrokerDevices() }
         let collector = CollectorServer(

@@ -14,41 +14,15 @@ enum LineJSON {
         }
         var object = Array("{\"time\":".utf8) + string(line[..<LogLine.timeBytes])
         object += Array(",\"level\":\"\(fields.level.name)\",\"number\":\(fields.number.value),\"category\":".utf8)
-        object += string(line[fields.category]) + Array(",\"message\":".utf8) + string(unescaped(line[fields.message]))
+        object +=
+            string(line[fields.category]) + Array(",\"message\":".utf8)
+            + string(LogText.unescaped(line[fields.message]))
         object += Array(",\"metadata\":{".utf8)
-        var isFirst = true
-        for pair in line[fields.metadata].split(separator: UInt8(ascii: " ")) {
-            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            if !isFirst { object.append(UInt8(ascii: ",")) }
-            isFirst = false
-            object +=
-                string(unescaped(pair[..<equals])) + [UInt8(ascii: ":")] + string(unescaped(pair[(equals + 1)...]))
+        for (place, pair) in LogText.pairs(line[fields.metadata]).enumerated() {
+            if place > 0 { object.append(UInt8(ascii: ",")) }
+            object += string(pair.key) + [UInt8(ascii: ":")] + string(pair.value)
         }
         return object + Array("}}\n".utf8)
-    }
-
-    private static let escapes = Dictionary(uniqueKeysWithValues: zip(#"nrt\"#.utf8, "\n\r\t\\".utf8))
-
-    /// Decodes `\n`, `\r`, `\t`, `\\` and `\u{1B}`. Any other backslash stands for itself.
-    private static func unescaped(_ bytes: some Collection<UInt8>) -> [UInt8] {
-        guard bytes.contains(backslash) else { return Array(bytes) }
-        var text: [UInt8] = []
-        var rest = bytes[...]
-        while let byte = rest.popFirst() {
-            if byte == backslash, let escaped = rest.first.flatMap({ escapes[$0] }) {
-                text.append(escaped)
-                rest = rest.dropFirst()
-            } else if byte == backslash, rest.starts(with: "u{".utf8),
-                let close = rest.prefix(6).firstIndex(of: UInt8(ascii: "}")),
-                let value = UInt8(String(decoding: rest[..<close].dropFirst(2), as: UTF8.self), radix: 16)
-            {
-                text.append(value)
-                rest = rest[close...].dropFirst()
-            } else {
-                text.append(byte)
-            }
-        }
-        return text
     }
 
     /// The text in quotes. Bytes that are not UTF-8 become U+FFFD.

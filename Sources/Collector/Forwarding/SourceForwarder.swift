@@ -1,4 +1,5 @@
 import CollectorTunables
+import LogArchive
 import Logging
 import OTLP
 import RecordStore
@@ -6,10 +7,11 @@ import Registry
 import Synchronization
 import WireModel
 
-/// Sends the records of one stream to one endpoint, in the order of their receipt, one request at a time.
+/// Sends what one source has to one endpoint, in its order, one request at a time. Both records and lines are called
+/// records here.
 ///
-/// `ForwardStateMachine` decides. In memory is one page of the store and one request of it.
-struct StreamForwarder: Sendable {
+/// `ForwardStateMachine` decides. In memory is one page of the source and one request of it.
+struct SourceForwarder: Sendable {
     /// What others may ask while it runs.
     struct Condition: Sendable {
         /// When the oldest record was received that was read and not taken yet; `nil` while none waits.
@@ -22,8 +24,9 @@ struct StreamForwarder: Sendable {
 
     let name: String
     let endpoint: ForwardEndpoint
-    let stream: StreamName
+    let source: ForwardSource
     let store: any RecordStore
+    let archive: LogArchive
     let metadata: MetadataService
     let devices: ForwardDevices
     let client: any ForwardClient
@@ -42,18 +45,12 @@ struct StreamForwarder: Sendable {
         }
     }
 
-    private var signal: OTLPSignal { stream == .sample ? .metrics : .logs }
-
     /// Forwards until the task is cancelled.
     func run() async {
         guard let cursor = await cursor() else { return }
-        var query = RecordQuery(
-            .all, stream: stream,
-            kinds: Set(endpoint.kinds(of: stream).flatMap(\.records).map(\.rawValue)), withTest: endpoint.withTest,
-            receivedSince: cursor.since > 0 ? cursor.since : nil)
-        query.isFollowing = true
         var work = Work(
-            query: query, position: cursor.position,
+            reader: ForwardReader(source, endpoint, since: cursor.since, store: store, archive: archive),
+            position: cursor.position,
             mapping: ForwardMapping(endpoint, devices: Tunables.Forwarding.devices))
         var action = ForwardStateMachine.Action.read
         while !Task.isCancelled {
@@ -63,12 +60,12 @@ struct StreamForwarder: Sendable {
     }
 
     private struct Work {
-        let query: RecordQuery
+        let reader: ForwardReader
         /// Where the cursor is.
         var position: String
         /// Where the page ends.
         var end = ""
-        var page: [StoredRecord] = []
+        var page: [ForwardEntry] = []
         var rows: [DeviceID: DeviceRow] = [:]
         /// Records of the page that are done.
         var done = 0
@@ -84,7 +81,7 @@ struct StreamForwarder: Sendable {
         while !Task.isCancelled {
             do throws(StoreError) {
                 let since = endpoint.withBacklog ? 0 : clock.now()
-                return try await metadata.forwardCursor(of: name, source: "\(stream)", since: since)
+                return try await metadata.forwardCursor(of: name, source: source.name, since: since)
             } catch {
                 if failures == 0 {
                     logger.warning(
@@ -117,35 +114,37 @@ struct StreamForwarder: Sendable {
         work.page = []
         work.done = 0
         do throws(StoreError) {
-            let page = try await scan(&work)
-            work.end = page.resume ?? work.position
-            work.rows = try await devices.rows(of: Set(page.records.map(\.device)))
-            work.page = page.records
+            let page = try await page(after: work.position, work.reader)
+            work.end = page.end
+            work.rows = try await devices.rows(of: Set(page.entries.map(\.device)))
+            work.page = page.entries
+            metrics.count(.unreadable, page.unreadable)
             // A page may end before the store's end and have no record.
-            return work.machine.read(page.records.count, hasMoved: work.end != work.position)
+            return work.machine.read(page.entries.count, hasMoved: work.end != work.position)
         } catch {
             return failed(
                 work.machine.couldNotRead("the store cannot be read: \(error)", at: condition.now(), roll: roll), &work)
         }
     }
 
-    private func scan(_ work: inout Work) async throws(StoreError) -> RecordPage {
-        let after = work.position.isEmpty ? nil : work.position
-        do throws(StoreError) { return try await store.scan(work.query, after: after) } catch {
+    private func page(
+        after position: String, _ reader: ForwardReader
+    ) async throws(StoreError) -> ForwardReader.Page {
+        do throws(StoreError) { return try await reader.page(after: position) } catch {
             // The directory was moved into a cluster, or the other way round.
-            guard error.code == .invalid, after != nil else { throw error }
+            guard error.code == .invalid, !position.isEmpty else { throw error }
             logger.warning(
                 "the place where forwarding goes on is of another store; it begins anew, and some records go again",
-                metadata: ["forward.endpoint": "\(name)", "forward.stream": "\(stream)"])
-            return try await store.scan(work.query, after: nil)
+                metadata: ["forward.endpoint": "\(name)", "forward.stream": "\(source.name)"])
+            return try await reader.page(after: "")
         }
     }
 
     private func send(_ first: Int, _ limit: Int, _ work: inout Work) async -> ForwardStateMachine.Action {
-        var request = ForwardRequest(signal)
+        var request = ForwardRequest(source.signal)
         let rows = work.rows
-        let count = request.add(work.page[first...], limit: limit, of: rows, &work.mapping) { record in
-            guard let row = rows[record.device] else { return false }
+        let count = request.add(work.page[first...], limit: limit, of: rows, &work.mapping) { entry in
+            guard let row = rows[entry.device] else { return false }
             return endpoint.organizations.isEmpty || endpoint.organizations.contains(row.organization)
         }
         guard request.items > 0 else {
@@ -153,7 +152,7 @@ struct StreamForwarder: Sendable {
             work.done = first + count
             return work.machine.passed(count)
         }
-        let answer = await client.send(request.body, of: signal)
+        let answer = await client.send(request.body, of: source.signal)
         // Whether it was taken is not known, so it goes again.
         if Task.isCancelled { return .send(first: first, limit: limit) }
         let (fate, next) = work.machine.answered(answer, to: count, at: condition.now(), roll: roll)
@@ -174,7 +173,7 @@ struct StreamForwarder: Sendable {
             logger.warning(
                 "records were refused for good, and are not forwarded",
                 metadata: [
-                    "forward.endpoint": "\(name)", "forward.stream": "\(stream)",
+                    "forward.endpoint": "\(name)", "forward.stream": "\(source.name)",
                     "forward.records": "\(request.records)", "reason": "\(why)",
                 ])
         case .kept:
@@ -188,10 +187,10 @@ struct StreamForwarder: Sendable {
         do throws(StoreError) {
             guard
                 try await metadata.moveForwardCursor(
-                    of: name, source: "\(stream)", from: work.position, to: work.end)
+                    of: name, source: source.name, from: work.position, to: work.end)
             else {
                 // Another collector goes on from its own place. What it has not sent is sent from here again.
-                let cursor = try await metadata.forwardCursor(of: name, source: "\(stream)", since: 0)
+                let cursor = try await metadata.forwardCursor(of: name, source: source.name, since: 0)
                 work.position = cursor.position
                 return work.machine.movedCursor()
             }
@@ -220,7 +219,7 @@ struct StreamForwarder: Sendable {
             logger.warning(
                 "records are not forwarded now; they are sent later",
                 metadata: [
-                    "forward.endpoint": "\(name)", "forward.stream": "\(stream)", "reason": "\(reason)",
+                    "forward.endpoint": "\(name)", "forward.stream": "\(source.name)", "reason": "\(reason)",
                 ])
         }
         return next
@@ -231,7 +230,7 @@ struct StreamForwarder: Sendable {
             rejected > 0
                 ? "the receiver took a request but for some items" : "the receiver took a request with a remark",
             metadata: [
-                "forward.endpoint": "\(name)", "forward.stream": "\(stream)", "forward.items": "\(rejected)",
+                "forward.endpoint": "\(name)", "forward.stream": "\(source.name)", "forward.items": "\(rejected)",
                 "message": "\(message)",
             ])
     }
