@@ -12,6 +12,7 @@ import StoreTestKit
 import SwiftProtobuf
 import Testing
 import WireModel
+import Zstd
 
 @testable import Collector
 
@@ -137,7 +138,8 @@ import WireModel
                 (.post, "/v1/logs/", token, Self.types.json, [:], Self.body(), 404),
                 (.post, "/v1/logs", token, "text/plain", [:], Self.body(), 415),
                 (.post, "/v1/logs", token, nil, [:], Self.body(), 415),
-                (.post, "/v1/logs", token, Self.types.json, [.contentEncoding: "zstd"], Self.body(), 415),
+                (.post, "/v1/logs", token, Self.types.json, [.contentEncoding: "br"], Self.body(), 415),
+                (.post, "/v1/logs", token, Self.types.json, [.contentEncoding: "zstd"], Self.body(), 400),
                 (.post, "/v1/logs", token, Self.types.json, [.contentEncoding: "gzip"], Self.body(), 400),
                 (.post, "/v1/logs", token, Self.types.json, [:], Data("{".utf8), 400),
                 (.post, "/v1/logs", token, Self.types.json, [.transferEncoding: "gzip"], Self.body(), 501),
@@ -156,6 +158,18 @@ import WireModel
             }
         }
         #expect(try await Self.records(harness).isEmpty)
+    }
+
+    @Test func `A body may be compressed with zstd`() async throws {
+        let (harness, token) = try await Self.harness()
+        try await harness.route { client in
+            let body = try #require(Self.body(50).withUnsafeBytes { ZstdCodec().compress($0) })
+            #expect(try await Self.send(client, token, body, headers: [.contentEncoding: "zstd"]).status == .ok)
+            let cut = try await Self.send(client, token, body.dropLast(1), headers: [.contentEncoding: "zstd"])
+            #expect(cut.status == .badRequest)
+            #expect(try Self.status(cut).contains("inside a zstd frame"))
+        }
+        #expect(try await Self.records(harness).count == 50)
     }
 
     @Test func `A revoked or deleted device's records are rejected for good, those beside it are stored`() async throws
@@ -191,7 +205,10 @@ import WireModel
 
     @Test func `More new devices than a token may make are 429, and known ones go on`() async throws {
         let (harness, token) = try await Self.harness()
-        let limit = Tunables.OTLP.newDevicesPerDay
+        let limit = 20
+        var quotas = RecordQuotas()
+        quotas.otlpDevices = limit
+        harness.metadata.setRecordQuotas(quotas)
         func many(_ hosts: Range<Int>) throws -> Data {
             var request = OTLPLogsRequest()
             for host in hosts {
@@ -200,7 +217,10 @@ import WireModel
             }
             return try request.serializedData()
         }
-        let (first, further, tooMany) = (try many(0..<limit), try many(limit..<limit + 1), try many(0..<2 * limit))
+        let (first, further, tooMany) = (
+            try many(0..<limit), try many(limit..<limit + 1),
+            try many(0..<Tunables.OTLP.devicesPerRequest + 1)
+        )
         try await harness.route { client in
             let large = try await Self.send(client, token, tooMany, type: Self.types.protobuf)
             #expect(large.status == .contentTooLarge)
@@ -254,6 +274,10 @@ import WireModel
             let bomb = try await Self.send(
                 client, token, try GzipCodec.compress(spaces), headers: [.contentEncoding: "gzip"])
             #expect(bomb.status == .contentTooLarge)
+            let frame = try #require(spaces.withUnsafeBytes { ZstdCodec().compress($0) })
+            #expect(frame.count < 10_000)
+            let other = try await Self.send(client, token, frame, headers: [.contentEncoding: "zstd"])
+            #expect(other.status == .contentTooLarge)
             // Two bytes each.
             let empties = Data(Array(repeating: [UInt8(0x0a), 0], count: limits.elements + 1).joined())
             let elements = try await Self.send(client, token, empties, type: Self.types.protobuf)

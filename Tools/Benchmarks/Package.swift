@@ -42,12 +42,14 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CFileCopy"),
         target("TelemetryBasics", []),
         target("WireModel", ["TelemetryBasics", swiftProtobuf, crypto]),
         target("MetricCatalog", ["WireModel", swiftProtobuf]),
         target("Gzip", ["CZlib"]),
         target("SQLite", ["TelemetryBasics", "CSQLite"]),
+        target("Zstd", ["CZstd"]),
         target("DeviceTunables", []),
         target("CollectorTunables", []),
         target(
@@ -69,7 +71,10 @@ let package = Package(
             ]),
         target(
             "SQLiteRecordStore",
-            ["CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "RecordStore", "Registry", logging]),
+            [
+                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "Zstd", "RecordStore", "Registry",
+                logging,
+            ]),
         .systemLibrary(name: "CLibPQ"),
         target("JSON", []),
         target("OTLP", ["TelemetryBasics", swiftProtobuf]),

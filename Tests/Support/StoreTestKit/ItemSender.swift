@@ -41,9 +41,10 @@ package struct ItemSender: Sendable {
     }
 
     private func record(_ name: String, _ kind: WireRecordKind, at time: Int64, padding: Int = 0) -> NewRecord {
-        NewRecord(
-            stream: stream, kind: kind, stamp: RecordStamp(wallTime: time, bootID: nil, timeSinceBoot: 0),
-            body: Data(name.utf8) + Data(count: padding))
+        var body = Data(name.utf8)
+        if padding > 0 { body += Data([0]) + Data.filler(padding - 1, seed: UInt64(name.utf8.count)) }
+        return NewRecord(
+            stream: stream, kind: kind, stamp: RecordStamp(wallTime: time, bootID: nil, timeSinceBoot: 0), body: body)
     }
 }
 

@@ -49,7 +49,7 @@ package struct ScriptedDevice {
                 stream: stream, kind: kind, module: module,
                 stamp: RecordStamp(
                     wallTime: Int64(1_700_000_000_000_000) + Int64(number), bootID: nil, timeSinceBoot: number),
-                body: Data((0..<bodyBytes).map { UInt8(truncatingIfNeeded: Int(number) &* 31 &+ $0) }))
+                body: .filler(bodyBytes, seed: number))
             append(record.serialized(number: number))
         }
     }

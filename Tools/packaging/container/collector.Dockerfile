@@ -5,7 +5,7 @@
 #   docker run -v ws1collector:/data -p 8420:8420 ws1collector --tls-certificate /tls/cert.pem --tls-key /tls/key.pem
 FROM debian:12-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libsqlite3-0 zlib1g libstdc++6 ca-certificates \
+    && apt-get install -y --no-install-recommends libsqlite3-0 zlib1g libzstd1 libstdc++6 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /data collector \
     && install -d -o collector -m 0700 /data

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import WireModel
+import Zstd
 
 /// Reads a request's body: checked before the first byte, capped and inflated while it streams, and counted against the
 /// budget all the time. Hummingbird bounds a body by its length as it travels only, and each body by itself.
@@ -17,7 +18,7 @@ struct BodyReader: Sendable {
         static func small(_ bytes: Int) -> Limit { Limit(bytes: bytes, inflatedBytes: bytes) }
     }
 
-    enum Encoding { case identity, gzip }
+    enum Encoding { case identity, gzip, zstd }
 
     /// The bytes of a body that are read before it occupies a place in the budget. With the most accepted connections
     /// this is 8 MiB.
@@ -81,7 +82,9 @@ struct BodyReader: Sendable {
             case .identity:
                 body = try await Self.collect(&source, limit: limit, &place)
                 received = body.count
-            case .gzip: (body, received) = try await Self.inflate(&source, limit: limit, &place)
+            case .gzip, .zstd:
+                (body, received) = try await Self.inflate(
+                    &source, limit: limit, try Self.inflater(encoding, limit, ratio: WireLimits.inflateRatio), &place)
             }
             // Decoding copies the body's contents, except for a batch's records.
             if case .batch = kind {
@@ -104,7 +107,7 @@ struct BodyReader: Sendable {
         _ operation: ([UInt8], _ received: Int, inout IngestBudget.Place) async throws -> Result
     ) async throws -> Result {
         let limit = Limit.small(bytes)
-        let encoding = try Self.encoding(of: request)
+        let encoding = try Self.encoding(of: request, known: [.gzip, .zstd])
         try Self.checkLength(request, limit: limit.bytes)
         var source = BodySource(request.body)
         try await source.begin(Self.unplacedBytes)
@@ -113,9 +116,10 @@ struct BodyReader: Sendable {
             case .identity:
                 let body: [UInt8] = try await Self.collect(&source, limit: limit, &place)
                 return try await operation(body, body.count, &place)
-            case .gzip:
+            case .gzip, .zstd:
+                let inflater = try Self.inflater(encoding, limit, ratio: Self.greatestRatio)
                 let (body, received): ([UInt8], Int) = try await Self.inflate(
-                    &source, limit: limit, ratio: Self.greatestRatio, &place)
+                    &source, limit: limit, inflater, &place)
                 return try await operation(body, received, &place)
             }
         }
@@ -135,15 +139,18 @@ struct BodyReader: Sendable {
         }
     }
 
-    static func encoding(of request: Request) throws(Problem) -> Encoding {
+    /// - Parameter known: the encodings that the route takes.
+    static func encoding(of request: Request, known: [Encoding] = [.gzip]) throws(Problem) -> Encoding {
         let given = request.headers[.contentEncoding] ?? "identity"
         if given == "gzip" { return .gzip }
         switch given.trimmingCharacters(in: .whitespaces).lowercased() {
         case "", "identity": return .identity
         case "gzip", "x-gzip": return .gzip
+        case "zstd" where known.contains(.zstd): return .zstd
         default:
+            let names = known.map { "\($0)" }.joined(separator: " or ")
             throw .unsupportedMediaType(
-                "Content-Encoding must be gzip, once, or absent.", code: .unsupportedContentEncoding)
+                "Content-Encoding must be \(names), once, or absent.", code: .unsupportedContentEncoding)
         }
     }
 
@@ -170,25 +177,63 @@ struct BodyReader: Sendable {
 
     /// - Returns: the inflated body, and the number of bytes received.
     private static func inflate<Bytes: BodyBytes>(
-        _ body: inout BodySource, limit: Limit, ratio: Int = WireLimits.inflateRatio, _ place: inout IngestBudget.Place
+        _ body: inout BodySource, limit: Limit, _ inflater: any BodyInflater, _ place: inout IngestBudget.Place
     ) async throws -> (body: Bytes, received: Int) {
         var data = Bytes()
-        do {
-            let decompressor = try GzipDecompressor(
-                limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: ratio))
-            while let buffer = try await body.next() {
-                guard buffer.readableBytes <= limit.bytes - decompressor.bytesIn else {
-                    throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
-                }
-                let before = data.count
-                try buffer.withUnsafeReadableBytes { bytes in
-                    try decompressor.update(bytes) { data.append(contentsOf: $0) }
-                }
-                try place.grow(by: data.count - before)
+        var occupied = 0
+        while let buffer = try await body.next() {
+            guard buffer.readableBytes <= limit.bytes - inflater.bytesIn else {
+                throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
             }
-            try decompressor.finish()
-            return (data, decompressor.bytesIn)
-        } catch let error as GzipError { throw Problem.ofGzip(error, limit: limit) }
+            try buffer.withUnsafeReadableBytes { bytes in
+                do { try inflater.inflate(bytes) { data.append(contentsOf: $0) } } catch {
+                    throw Problem.ofInflating(error, limit: limit)
+                }
+            }
+            let needed = data.count + inflater.chosenMemory
+            if needed > occupied {
+                try place.grow(by: needed - occupied)
+                occupied = needed
+            }
+        }
+        do { try inflater.finish() } catch { throw Problem.ofInflating(error, limit: limit) }
+        return (data, inflater.bytesIn)
+    }
+
+    private static func inflater(
+        _ encoding: Encoding, _ limit: Limit, ratio: Int
+    ) throws(Problem) -> any BodyInflater {
+        do {
+            guard encoding == .gzip else { return try ZstdDecompressor(limit: limit.inflatedBytes) }
+            return try GzipDecompressor(
+                limits: InflateLimits(maximumBytes: limit.inflatedBytes, maximumRatio: ratio))
+        } catch { throw .ofInflating(error, limit: limit) }
+    }
+}
+
+private protocol BodyInflater {
+    /// Bytes fed.
+    var bytesIn: Int { get }
+    /// The memory that the sender made it take, in bytes.
+    var chosenMemory: Int { get }
+    /// Feeds bytes, and gives out what they become.
+    func inflate(_ bytes: UnsafeRawBufferPointer, _ output: (UnsafeRawBufferPointer) -> Void) throws
+    func finish() throws
+}
+
+extension GzipDecompressor: BodyInflater {
+    fileprivate var chosenMemory: Int { 0 }
+
+    fileprivate func inflate(_ bytes: UnsafeRawBufferPointer, _ output: (UnsafeRawBufferPointer) -> Void) throws {
+        try update(bytes, output: output)
+    }
+}
+
+extension ZstdDecompressor: BodyInflater {
+    fileprivate var chosenMemory: Int { memory }
+
+    fileprivate func inflate(_ bytes: UnsafeRawBufferPointer, _ output: (UnsafeRawBufferPointer) -> Void) throws {
+        try update(bytes, output: output)
     }
 }
 
@@ -200,6 +245,22 @@ extension Problem {
             .busy("This device has as many requests under way as one device may have. Wait for one to end.", wait: wait)
         case .token(let wait):
             .busy("This token has as many requests under way as one token may have. Wait for one to end.", wait: wait)
+        }
+    }
+
+    fileprivate static func ofInflating(_ error: any Error, limit: BodyReader.Limit) -> Problem {
+        switch error {
+        case let error as GzipError: ofGzip(error, limit: limit)
+        case let error as ZstdError: ofZstd(error, limit: limit)
+        default: .internalFault
+        }
+    }
+
+    private static func ofZstd(_ error: ZstdError, limit: BodyReader.Limit) -> Problem {
+        switch error.code {
+        case .limitExceeded: .bodyTooLarge(limit: limit.inflatedBytes, "The inflated body has more bytes than that")
+        case .truncated, .corrupt: .malformed(error.message)
+        case .outOfMemory: .busy(error.message)
         }
     }
 

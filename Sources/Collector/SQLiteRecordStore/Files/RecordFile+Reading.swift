@@ -125,7 +125,7 @@ extension RecordFile {
         defer { statement.reset() }
         var count: UInt64 = 0
         while try step(statement) {
-            guard let records = statement.withBlob(0, { PackedRecords.count($0) }) else {
+            guard let records = statement.withBlob(0, { blob.withPacked($0, PackedRecords.count) }) else {
                 throw corrupt("the slice from \(statement.int64(1)) of chain \(chain) is not packed records")
             }
             count += UInt64(records)
@@ -177,7 +177,7 @@ extension RecordFile {
         let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?", id)
         defer { statement.reset() }
         guard try step(statement) else { return nil }
-        return (statement.int64(0), statement.data(1))
+        return (statement.int64(0), blob.packed(statement.data(1)))
     }
 
     /// The chain with this id; `nil` if there is none.
@@ -269,7 +269,7 @@ extension RecordFile {
         let content = try StoreError.mapping { () throws(SQLiteError) in
             (
                 receivedAt: try row.int64("received_at"), recordCount: try row.int64("record_count"),
-                gaps: try row.data("gaps"), records: try row.data("records")
+                gaps: try row.data("gaps"), records: blob.packed(try row.data("records"))
             )
         }
         guard let prior = place.priorLink, let last = place.lastLink, place.first >= 1, place.last >= place.first,

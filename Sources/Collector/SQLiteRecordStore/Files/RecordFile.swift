@@ -21,7 +21,8 @@ import WireModel
 ///               received_at, earliest, latest               collector's clock; device's wall times, 0 without a record
 ///               record_count, kinds                         rows and a bit for each kind (modulo 63)
 ///               gaps                                        a BatchPart message that holds only its gaps
-///               records                                     PackedRecords: four bytes of length, bytes, ...
+///               records                                     PackedRecords: four bytes of length, bytes, ...; or a zstd
+///                                                           frame of them (RecordBlob)
 ///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
 ///     key       chain, origin, first, last                  keys of items (ItemKey) whose numbers the writer gave
 ///               slice, proof                                the slice with them; the last 8 bytes of its last link
@@ -63,6 +64,7 @@ final class RecordFile {
     let partition: Partition
     let path: String
     let connection: Connection
+    let blob = RecordBlob()
     private let identity: FileIdentity
 
     static let applicationID: Int32 = 0x5753_3152
@@ -252,8 +254,9 @@ extension RecordFile {
         try statement.bind(bounds.kinds, at: 11)
         try statement.bind(Self.encoded(slice.gaps), at: 12)
         let packed = PackedRecords.pack(slice.records)
+        let bytes = packed.withUnsafeBytes { blob.frame($0) } ?? packed
         // (Data's closure does not carry typed errors.)
-        try packed.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
+        try bytes.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
             do throws(SQLiteError) { return .success(try statement.run(bindingUncopied: bytes, at: 13)) } catch {
                 return .failure(error)
             }
