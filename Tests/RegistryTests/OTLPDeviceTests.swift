@@ -1,5 +1,4 @@
 import CollectorAPI
-import CollectorTunables
 import Foundation
 import RegistryTestKit
 import StoreTestKit
@@ -109,7 +108,10 @@ import WireModel
 
     @Test func `A token makes a bounded number of devices a day; known ones go on`() async throws {
         let (sender, other) = (try await sender(), try await sender())
-        let limit = Tunables.OTLP.newDevicesPerDay
+        let limit = 20
+        var quotas = RecordQuotas()
+        quotas.otlpDevices = limit
+        metadata.setRecordQuotas(quotas)
         let many = (1...UInt64(limit)).map { device($0) }
         #expect(try await metadata.standings(of: many, from: sender).count == limit)
         func refusal(_ devices: [OTLPDevice], _ sender: OTLPSender) async -> OTLPDeviceError? {

@@ -117,9 +117,6 @@ package enum Tunables {
 
     /// Senders of OTLP.
     package enum OTLP {
-        /// Devices that one token may make in a day of the UTC calendar. Marks of a device stay for ever, and many
-        /// programs say another `service.instance.id` at each start. Range: 1 to 100,000.
-        package static let newDevicesPerDay = 1000
         /// Devices of one request. A gateway collects from some hundreds. Range: 1 to 10,000.
         package static let devicesPerRequest = 1000
         /// Bytes of the data points that one record holds. Larger records make fewer envelopes; a reader decodes a

@@ -93,7 +93,7 @@ extension MetadataService {
     ) throws(OTLPDeviceError) -> [DeviceID: OTLPStanding] {
         let now = clock.now()
         let today = UTCDay(microseconds: now)
-        let limit = Tunables.OTLP.newDevicesPerDay
+        let limit = recordUsage.quotas.otlpDevices
         return try change { () throws(StoreError) -> Result<[DeviceID: OTLPStanding], OTLPDeviceError> in
             // Another request may have made some of them.
             let known = try Self.standings(of: devices.map(\.id), in: connection)

@@ -12,6 +12,9 @@ package struct RecordQuotas: Equatable, Sendable {
     /// Epochs that one device may name. What the collector knows of an epoch stays for ever, so that none is accepted
     /// anew. A device whose histories diverge all the time begins some 30 a day.
     package var deviceEpochs = 100
+    /// Devices that one token for OTLP may make. Marks of a device stay for ever, and many programs say another
+    /// `service.instance.id` at each start. A chain of collectors needs one for each program of each device.
+    package var otlpDevices = 1000
 
     package init() {}
 

@@ -151,6 +151,10 @@ struct Settings: ProgramSettings, Equatable {
                 value: "count",
                 reload: .atOnce),
             Setting(
+                "otlp-devices-per-day", \.recordQuotas.otlpDevices, .integer(counts),
+                "Devices that one token for OTLP may make in a day (UTC); requests with further ones are answered 429",
+                value: "count", reload: .atOnce),
+            Setting(
                 "log-application-bytes", \.logQuotas.applicationBytes, .integer(SharedRanges.quotaBytes),
                 "Bytes of log text kept per organization and application; more is refused", value: "bytes",
                 reload: .atOnce),
