@@ -38,4 +38,17 @@ import Testing
         #expect(rows.map { $0["mean"] } == [1, 3])
         #expect(rows.last?["from"] == "2026-01-31T12:02:00.000000Z")
     }
+
+    @Test func `Series of OTLP show what tells them apart`() {
+        let answer: JSONValue = [
+            "from": "2026-01-31T12:00:00.000000Z", "stepSeconds": 60,
+            "series": [
+                ["scope": "shop", "attributes": [:], "values": ["mean": [1]]],
+                ["scope": "till", "attributes": [:], "values": ["mean": [2]]],
+            ],
+        ]
+        let (columns, rows) = MetricSeries.table(answer, isDevice: true)
+        #expect(columns.map(\.title) == ["from", "mean", "scope", "attributes"])
+        #expect(rows.map { $0["scope"] } == ["shop", "till"])
+    }
 }

@@ -176,6 +176,8 @@ struct MetricSeries: AsyncParsableCommand {
     static func table(_ answer: JSONValue, isDevice: Bool) -> ([(title: String, path: String)], [JSONValue]) {
         let start = answer["from"]?.string.flatMap { TimeArgument(argument: $0) }?.microseconds(now: 0) ?? 0
         let step = (answer["stepSeconds"]?.int64 ?? 0) * 1_000_000
+        // What tells series apart. Only what came as OTLP has a scope and an instance.
+        let tags = ["scope", "instance", "attributes"]
         var names: [String] = []
         var rows: [JSONValue] = []
         for series in answer["series"]?.list ?? [] {
@@ -196,13 +198,15 @@ struct MetricSeries: AsyncParsableCommand {
                     continue
                 }
                 row["from"] = .text(Timestamp.text(start + Int64(index) * step))
-                row["attributes"] = series["attributes"]
+                for name in tags { row[name] = series[name] }
                 rows.append(.object(row))
             }
         }
         var columns: [(title: String, path: String)] = [("from", "from")]
         for name in names { columns.append((name, name)) }
-        columns.append(("attributes", "attributes"))
+        for name in tags where name == "attributes" || rows.contains(where: { $0[name] != nil }) {
+            columns.append((name, name))
+        }
         return (columns, rows)
     }
 }

@@ -50,8 +50,16 @@ extension OutputOptions {
         if names { return try items.forEach { try Output.line(($0["name"] ?? $0["id"])?.cell ?? "-") } }
         if json { return try Output.json(JSONValue.array(items)) }
         try Output.table(
-            [columns.map(\.title)] + items.map { item in columns.map { item.at($0.path)?.cell ?? "-" } })
+            [columns.map(\.title)] + items.map { item in columns.map { Self.cut(item.at($0.path)?.cell ?? "-") } })
     }
+
+    /// One long value makes its column as wide in each row. JSON has it whole.
+    private static func cut(_ cell: String) -> String {
+        let kept = cell.prefix(mostCharacters)
+        return kept.endIndex == cell.endIndex ? cell : kept + "…"
+    }
+
+    private static let mostCharacters = 80
 
     /// Prints one object: a line for each member, or JSON.
     func print(_ object: JSONValue) throws {
