@@ -20,10 +20,15 @@ import WireModel
 
     /// A collector with its console.
     static func harness() throws -> Harness {
-        let assets = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
-            path: "../../Sources/Collector/Console/Assets"
-        ).standardized.path
-        return Harness(console: Console(assets: try Assets(directory: assets), version: "1.2.3"))
+        Harness(console: Console(assets: try assets.get(), version: "1.2.3"))
+    }
+
+    /// Loaded once: to parse all templates takes longer than most tests.
+    static let assets = Result {
+        try Assets(
+            directory: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
+                path: "../../Sources/Collector/Console/Assets"
+            ).standardized.path)
     }
 
     static let form: HTTPFields = [.contentType: WireNames.form]

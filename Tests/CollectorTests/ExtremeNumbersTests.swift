@@ -38,10 +38,7 @@ import WireModel
         let enrollment = try await metadata.createEnrollmentToken(organization: "default")
         let store = try data.openStore()
         let archive = try LogArchive.open(metadata: metadata, logger: KeptData.logger)
-        let assets = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
-            path: "../../Sources/Collector/Console/Assets"
-        ).standardized.path
-        let console = Console(assets: try Assets(directory: assets), version: "1.2.3")
+        let console = Console(assets: try ConsoleRouterTests.assets.get(), version: "1.2.3")
         let clock = data.clock
         let server = CollectorServer(
             store: store, metadata: metadata, archive: archive, notices: NoticeService(metadata: metadata),

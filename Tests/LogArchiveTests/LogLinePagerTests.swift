@@ -46,12 +46,12 @@ import WireModel
             let device = LogDevice()
             let from = start + Int64(offset) * second / 4
             for segment in 1...2 as ClosedRange<UInt64> {
-                for positions in [1...120, 100...260, 40...60] as [ClosedRange<UInt64>] {
+                for positions in [1...60, 50...130, 20...30] as [ClosedRange<UInt64>] {
                     let chunk = try LogDevice.chunk(
                         segment: segment, positions, from: from, padding: 400, linesPerMember: 20)
                     try await device.upload([chunk], to: archive)
                 }
-                for position in 1...260 as ClosedRange<UInt64> {
+                for position in 1...130 as ClosedRange<UInt64> {
                     expected.insert(
                         LogLineID(
                             time: from + Int64(position) * second, device: device.row.id, epoch: device.epoch,
@@ -83,9 +83,9 @@ import WireModel
         let device = LogDevice()
         for segment in 1...6 as ClosedRange<UInt64> {
             let from = Self.start + Int64(segment) * 1000 * Self.second
-            let chunk = try LogDevice.chunk(segment: segment, 1...90, from: from, padding: 400, linesPerMember: 10)
+            let chunk = try LogDevice.chunk(segment: segment, 1...45, from: from, padding: 400, linesPerMember: 10)
             try await device.upload([chunk], to: archive)
-            expected += (1...90).map { position in
+            expected += (1...45).map { position in
                 LogLineID(
                     time: from + Int64(position) * Self.second, device: device.row.id, epoch: device.epoch,
                     number: LogNumber(segment: segment, position: position).value)

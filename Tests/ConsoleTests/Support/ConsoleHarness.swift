@@ -26,7 +26,7 @@ final class ConsoleHarness: APITransport {
     /// - Parameter replies: by method and path: `GET /api/v1/devices`. With a query only for that query. Anything else
     ///   is answered 404.
     init(_ replies: [String: Reply] = [:]) throws {
-        console = Console(assets: try Assets(directory: Self.assets), version: "1.2.3")
+        console = Console(assets: try Self.loaded.get(), version: "1.2.3")
         self.replies = Mutex(replies)
     }
 
@@ -36,6 +36,9 @@ final class ConsoleHarness: APITransport {
     static let assets = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
         path: "../../../Sources/Collector/Console/Assets"
     ).standardized.path
+
+    /// Loaded once: to parse all templates takes longer than most tests.
+    private static let loaded = Result { try Assets(directory: assets) }
 
     /// What pages asked for, in order.
     var requests: [APIRequest] { made.withLock { $0 } }
