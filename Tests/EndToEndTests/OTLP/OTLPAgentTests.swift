@@ -97,7 +97,8 @@ struct OTLPAgentTests {
             // Opened before the sender reads, so that it waits for a line.
             let gate = try #require(FileHandle(forUpdatingAtPath: go))
             var kills = 0
-            while !Program.text(log).contains("sent\n") {
+            // The SDK waits longer after each failure, so without a bound a slow machine makes no progress.
+            while kills < 12, !Program.text(log).contains("sent\n") {
                 // Long enough for some exports: an agent starts in about a second.
                 let life = Duration.milliseconds(Int.random(in: 500...2_500, using: &dice))
                 if await sender.ending(within: life) != nil { break }
@@ -107,6 +108,9 @@ struct OTLPAgentTests {
                 kills += 1
             }
             #expect(kills > 1, "the sender was done too soon")
+            try await deployment.until("the SDK has sent all", within: .seconds(240), while: deployment.agent) {
+                Program.text(log).contains("sent\n")
+            }
             try await deployment.waitUntilSent()
             try await deployment.stopAgent()
             let shown = try await Program.log.run([
