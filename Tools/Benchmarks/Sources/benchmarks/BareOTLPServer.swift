@@ -64,7 +64,7 @@ final class BareOTLPServer: Sendable {
     }
 }
 
-/// The part of a request's head that `BareOTLPServer` needs. Its only client is `OTLPLoad`.
+/// The part of a request's head that `BareOTLPServer` needs. Its clients are `OTLPLoad` and a collector that forwards.
 private struct HTTPRequestHead {
     let isForLogs: Bool
     let contentLength: Int
@@ -74,7 +74,9 @@ private struct HTTPRequestHead {
     init?(parsing bytes: [UInt8]) {
         guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
         let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")
-        guard let length = lines.first(where: { $0.hasPrefix("Content-Length: ") }).flatMap({ Int($0.dropFirst(16)) })
+        guard
+            let length = lines.first(where: { $0.lowercased().hasPrefix("content-length: ") })
+                .flatMap({ Int($0.dropFirst(16)) })
         else { return nil }
         isForLogs = lines[0].contains(OTLPSignal.logs.path)
         contentLength = length

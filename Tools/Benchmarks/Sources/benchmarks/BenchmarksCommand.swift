@@ -8,8 +8,8 @@ struct BenchmarksCommand: AsyncParsableCommand {
         subcommands: [
             SQLiteBaselineCommand.self, EnqueueCommand.self, BacklogCommand.self, SystemSampleCommand.self,
             StoreCommand.self, ClusterStoreCommand.self, ClusterIngestCommand.self, ClusterReadsCommand.self,
-            FleetCommand.self, IngestCommand.self, OTLPCommand.self, ConsoleCommand.self, LogCallCommand.self,
-            LogFetchCommand.self, PrometheusCommand.self, EncryptionCommand.self, AgentCommand.self,
-            LocationCommand.self, AllCommand.self,
+            FleetCommand.self, IngestCommand.self, OTLPCommand.self, ForwardCommand.self, ConsoleCommand.self,
+            LogCallCommand.self, LogFetchCommand.self, PrometheusCommand.self, EncryptionCommand.self,
+            AgentCommand.self, LocationCommand.self, AllCommand.self,
         ])
 }

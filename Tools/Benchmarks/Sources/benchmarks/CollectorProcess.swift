@@ -62,6 +62,21 @@ final class CollectorProcess {
         return String(decoding: output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
+    /// Lets it read its configuration file again.
+    func reload() { kill(process.processIdentifier, SIGHUP) }
+
+    /// The sum of the values of a family of `/metrics`.
+    /// - Parameter labels: texts that a line must have; 0 if none has.
+    func metric(_ family: String, labels: [String]) throws -> Double {
+        let request = HTTPConnection.request(
+            "GET", "/metrics", headers: [("Authorization", "Bearer \(administratorToken)")])
+        let response = try HTTPConnection(port: port).send(request)
+        guard response.status == 200 else { throw BenchmarkError("/metrics is answered \(response.status)") }
+        return String(decoding: response.body, as: UTF8.self).split(separator: "\n")
+            .filter { line in line.hasPrefix(family + "{") && labels.allSatisfy { line.contains($0) } }
+            .reduce(0) { $0 + (Double($1.split(separator: " ").last ?? "") ?? 0) }
+    }
+
     deinit {
         if process.isRunning {
             process.terminate()
