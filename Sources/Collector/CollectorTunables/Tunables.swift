@@ -183,7 +183,8 @@ package enum Tunables {
         /// How often items of a sender of OTLP are written if other collectors claim their chain each time. Then the
         /// sender is asked to try again later. Range: 2 to 20.
         package static let numberingAttempts = 8
-        /// The longest pause before they are written again. Range: 100 ms to 5 s.
+        /// The longest pause before they are written again, unless writing itself takes more than a quarter of it: then
+        /// it is four times as long as that. Range: 100 ms to 5 s.
         package static let longestPause = Duration.seconds(1)
         /// The first and the longest pause before a replica of ClickHouse that failed is asked again. Range: 1 s to 10
         /// min.

@@ -121,7 +121,8 @@ actor SliceWriter {
         let losses = chains.compactMap { overtaken[$0] }.max() ?? 1
         let pause = duration * Double.random(in: 1...2) * (1 << (losses - 1))
         Task {
-            try? await Task.sleep(for: min(pause, Tunables.Cluster.longestPause))
+            // Where a write takes long, a shorter pause ends while the other collector writes.
+            try? await Task.sleep(for: min(pause, max(Tunables.Cluster.longestPause, duration * 4)))
             queue.resumed(chains)
             beginGroups()
         }
