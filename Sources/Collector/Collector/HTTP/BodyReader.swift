@@ -180,20 +180,26 @@ struct BodyReader: Sendable {
         _ body: inout BodySource, limit: Limit, _ inflater: any BodyInflater, _ place: inout IngestBudget.Place
     ) async throws -> (body: Bytes, received: Int) {
         var data = Bytes()
-        var occupied = 0
+        var memory = 0
         while let buffer = try await body.next() {
             guard buffer.readableBytes <= limit.bytes - inflater.bytesIn else {
                 throw Problem.bodyTooLarge(limit: limit.bytes, "The body has more bytes than that")
             }
+            // A few kilobytes may become all that a body may have, so each piece is counted before it is kept.
+            var refusal: (any Error)?
             try buffer.withUnsafeReadableBytes { bytes in
-                do { try inflater.inflate(bytes) { data.append(contentsOf: $0) } } catch {
-                    throw Problem.ofInflating(error, limit: limit)
-                }
+                do {
+                    try inflater.inflate(bytes) { piece in
+                        guard refusal == nil else { return }
+                        do { try place.grow(by: piece.count) } catch { refusal = error }
+                        if refusal == nil { data.append(contentsOf: piece) }
+                    }
+                } catch { throw Problem.ofInflating(error, limit: limit) }
             }
-            let needed = data.count + inflater.chosenMemory
-            if needed > occupied {
-                try place.grow(by: needed - occupied)
-                occupied = needed
+            if let refusal { throw refusal }
+            if inflater.chosenMemory > memory {
+                try place.grow(by: inflater.chosenMemory - memory)
+                memory = inflater.chosenMemory
             }
         }
         do { try inflater.finish() } catch { throw Problem.ofInflating(error, limit: limit) }
