@@ -228,14 +228,11 @@ struct ChainProof: Sendable {
             report.rejected += UInt64(slice.rejected.count)
             report.lostAtCollector.addSaturating(counted.lostAtCollector.subtractingSaturating(former.lostAtCollector))
         }
-        let received = wholeness.heads.compactMap { ReceivedSlice($0) }
-        let unlisted = try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
-            try ReceiptTable.missing(received, stream, in: session)
-        }
-        if !unlisted.isEmpty {
+        let unlisted = try await unlisted(wholeness.heads, of: chain, stream)
+        if unlisted > 0 {
             add(
                 .missing, nil, nil,
-                "missing from the table receipt, so lists do not show them: \(CountText.of(unlisted.count, "slice")).")
+                "missing from the table receipt, so lists do not show them: \(CountText.of(unlisted, "slice")).")
         }
         if counted != chain.state.mark {
             add(
@@ -244,6 +241,29 @@ struct ChainProof: Sendable {
                     + "\(counted.droppedCount) dropped, \(counted.lostAtCollector) lost; the mark says "
                     + "\(chain.state.mark.number) with \(chain.state.mark.stored), \(chain.state.mark.rejectedCount), "
                     + "\(chain.state.mark.droppedCount), \(chain.state.mark.lostAtCollector).")
+        }
+    }
+
+    /// The number of a chain's slices that no list shows, as the table `receipt` does not name them.
+    ///
+    /// A recovery writes slices again, and the table names those. A replica that lags shows the former ones, which
+    /// continue each other just as well. So each replica is asked, until one has what the table names.
+    private func unlisted(
+        _ heads: [SliceHead], of chain: ChainRow, _ stream: StreamName
+    ) async throws(StoreError) -> Int {
+        var fewest = try await unlisted(heads, stream)
+        for replica in reader.slices.client.replicas where fewest > 0 {
+            let found = try await reader.slices.heads(of: [chain.key], days: nil, stream: stream, on: replica).heads
+            guard let winners = try? SliceTiling.winners(of: found, in: chain.stretch) else { continue }
+            fewest = min(fewest, try await unlisted(winners, stream))
+        }
+        return fewest
+    }
+
+    private func unlisted(_ heads: [SliceHead], _ stream: StreamName) async throws(StoreError) -> Int {
+        let received = heads.compactMap { ReceivedSlice($0) }
+        return try await reader.database.read(mapping: StoreError.init) { session throws(StoreError) in
+            try ReceiptTable.missing(received, stream, in: session).count
         }
     }
 }
