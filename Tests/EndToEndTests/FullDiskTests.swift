@@ -75,9 +75,10 @@ struct FullDiskTests {
             // What the queue has allocated beforehand still needs some.
             try await deployment.stopCollector()
             let filler = try disk.fill()
-            let text = String(repeating: "full ", count: 4000)
+            // Long texts, because the agent's pauses become longer while the collector is away.
+            let text = String(repeating: "full ", count: 12_000)
             var refused: Program.Outcome?
-            for number in 1...500 where refused == nil {
+            for number in 1...170 where refused == nil {
                 let outcome = try await Program.agent.run([
                     "event", "full.\(number)", text, "--data", deployment.agentData,
                 ])
