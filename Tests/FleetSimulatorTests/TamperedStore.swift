@@ -106,6 +106,8 @@ final class TamperedStore: RecordStore {
     }
 
     func drop(_ partition: Partition) async throws(StoreError) { try await store.drop(partition) }
+    func erase(_ devices: Set<DeviceID>) async throws(StoreError) { try await store.erase(devices) }
+
     func reclaim() async throws(StoreError) { try await store.reclaim() }
     func readiness() async -> StoreReadiness { await store.readiness() }
     func figures() async -> StoreFigures { await store.figures() }

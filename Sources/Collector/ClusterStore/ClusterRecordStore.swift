@@ -235,6 +235,10 @@ package final class ClusterRecordStore: RecordStore {
 
     package func drop(_ partition: Partition) async throws(StoreError) { try await table.drop(partition) }
 
+    package func erase(_ devices: Set<DeviceID>) async throws(StoreError) {
+        try await ClusterErasure(table: table).erase(devices)
+    }
+
     package func reclaim() async throws(StoreError) { try await table.reclaim() }
 
     // MARK: Condition

@@ -148,6 +148,16 @@ package protocol RecordStore: Sendable {
     ///   drop may be under way, each chain whole or without the partition. The next `reclaim` ends it then.
     func drop(_ partition: Partition) async throws(StoreError)
 
+    /// Removes all records of some devices for good. No answer has them any more. Files of SQLite have lost them when
+    /// this returns; servers delete them in the background. As after a drop, marks and counts stay: balances still
+    /// count the records, and a device that sends them again gets `already`.
+    ///
+    /// Chains of other devices do not change. May be repeated: it removes what an interrupted call has left, and what
+    /// came since. One caller at a time.
+    /// - Throws: errors of the disk, `.corrupt` for a damaged partition; `.overloaded` if a reader keeps some in use.
+    ///   Then some may be left.
+    func erase(_ devices: Set<DeviceID>) async throws(StoreError)
+
     /// Ends drops that were cut short, and gives back the space of dropped partitions. Retention calls it at each pass.
     func reclaim() async throws(StoreError)
 

@@ -290,6 +290,14 @@ extension SQLiteRecordStore {
         try await keeper.remove(partition)
     }
 
+    /// The writer erases from its newest file, between two transactions. Older files are erased from beside it.
+    package func erase(_ devices: Set<DeviceID>) async throws(StoreError) {
+        for partition in try directory.partitions() {
+            guard try await !writer(of: partition.stream).erase(devices, on: partition.day) else { continue }
+            try await held?.keeper.erase(devices, from: partition)
+        }
+    }
+
     package func reclaim() async throws(StoreError) { try await held?.keeper.removeLeftovers() }
 }
 

@@ -34,6 +34,10 @@ package final class InMemoryRecordStore: RecordStore {
         case forgetsCountsOfDroppedPartitions
         /// Begins chains anew once their partition is dropped.
         case forgetsMarksOfDroppedPartitions
+        /// Leaves what it should erase.
+        case erasesNothing
+        /// Begins chains anew once their device is erased.
+        case forgetsMarksOfErasedDevices
         /// Drops a partition while older ones are there.
         case dropsOutOfOrder
         /// Passes over the first record of every further page.
@@ -521,6 +525,20 @@ package final class InMemoryRecordStore: RecordStore {
                 chain.removedUpTo = mark
                 if bug == .forgetsMarksOfDroppedPartitions { chain = Chain() }
                 state.disk.chains[key] = chain
+            }
+            state.former = [:]
+        }
+    }
+
+    package func erase(_ devices: Set<DeviceID>) async throws(StoreError) {
+        try withState { state throws(StoreError) in
+            if let failure = state.isShutDown ? Self.closed : state.failure { throw failure }
+            if bug == .erasesNothing { return }
+            for (key, var chain) in state.disk.chains where devices.contains(key.chain.device) {
+                chain.removedRows += UInt64(chain.rows.count)
+                chain.removedUpTo = chain.state.mark
+                (chain.rows, chain.marks, chain.keys) = ([], [:], [:])
+                state.disk.chains[key] = bug == .forgetsMarksOfErasedDevices ? Chain() : chain
             }
             state.former = [:]
         }

@@ -139,6 +139,96 @@ extension RecordStoreConformance {
         return found
     }
 
+    func anErasedDeviceHasNoRecordsAndKeepsItsCounts() async throws {
+        let gone = DeviceID.random()
+        var erased = [
+            ScriptedDevice(device: gone), ScriptedDevice(device: gone), ScriptedDevice(device: gone, stream: .event),
+        ]
+        var kept = [ScriptedDevice(), ScriptedDevice(stream: .event)]
+        func send(_ devices: inout [ScriptedDevice]) async throws {
+            for place in devices.indices {
+                devices[place].produce(4)
+                #expect(try await store.drain(&devices[place])?.outcome == .stored)
+            }
+        }
+        // The second epoch is of the first day alone. Of the first one some is dropped and rejected.
+        erased[0].produce(2)
+        erased[0].dropOldest(1, reason: .ageCap)
+        erased[0].append(Data([0xFF]))
+        let old = try #require(erased[0].part())
+        try await send(&erased)
+        try await send(&kept)
+        engine.clock.advance(days: 1)
+        var again = [erased[0], erased[2]]
+        try await send(&again)
+        (erased[0], erased[2]) = (again[0], again[1])
+        try await send(&kept)
+        let before = try await store.balance(of: gone)
+        try await store.erase([gone, .random()])
+        func check(_ comment: Comment) async throws {
+            for device in kept {
+                let all = RecordQuery(.all, stream: device.stream)
+                #expect(try await store.allRecords(of: gone, stream: device.stream).isEmpty, comment)
+                #expect(try await scanned(all).count == 8, comment)
+                let newest = try await store.newestRecords(of: [gone, device.device], all)
+                #expect(Array(newest.keys) == [device.device], comment)
+            }
+            #expect(try await store.balance(of: gone) == before, comment)
+            try await expectWhole(kept)
+        }
+        try await check("erased")
+        try await store.erase([gone])
+        try await check("erased again")
+        try await engine.crash()
+        try await check("after a crash")
+        #expect(await store.append(old, from: gone).outcome == .already)
+        // What comes later is stored, until it is erased too.
+        try await send(&erased)
+        try await send(&kept)
+        #expect(try await store.allRecords(of: gone, stream: .event).count == 4)
+        #expect(try await store.verify().isWhole)
+        let later = try await store.balance(of: gone)
+        try await store.erase([gone])
+        #expect(try await store.allRecords(of: gone, stream: .event).isEmpty)
+        #expect(try await store.balance(of: gone) == later)
+        // Retention removes the rest, and no count changes.
+        for item in try await store.partitions().kept { try await store.drop(item.partition) }
+        #expect(try await store.balance(of: gone) == later)
+        for device in kept {
+            let balances = try await store.balance(of: device.device)
+            #expect(balances.map(\.storedRows) == [12] && balances.allSatisfy { $0.balance.closes })
+        }
+        #expect(try await store.verify().isWhole)
+    }
+
+    /// A cursor names what was read last, also if that is gone.
+    func aScanGoesOnAfterAnErasure() async throws {
+        var query = RecordQuery(.all, stream: .event)
+        query.isFollowing = true
+        var (gone, kept) = (ScriptedDevice(stream: .event), ScriptedDevice(stream: .event))
+        var (found, position): ([Data], String?) = ([], nil)
+        func send(_ device: inout ScriptedDevice) async throws {
+            device.produce(2)
+            #expect(try await store.drain(&device)?.outcome == .stored)
+        }
+        for round in 0..<4 {
+            if round == 2 { engine.clock.advance(days: 1) }
+            try await send(&kept)
+            try await send(&gone)
+            var hasMore = true
+            while hasMore {
+                let page = try await store.scan(query, after: position)
+                found += page.records.filter { $0.device == kept.device }.map(\.bytes)
+                position = page.resume ?? position
+                hasMore = page.next != nil
+            }
+            #expect(found == (1...kept.last).map { kept.made[$0] }, "round \(round)")
+            try await send(&kept)
+            try await store.erase([gone.device])
+            if round == 0 { try await engine.restart() }
+        }
+    }
+
     /// Some epochs are of a dropped partition, some of one day, some of two, and some have two streams.
     func aBalanceOfManyEpochsComesInPages() async throws {
         let id = DeviceID.random()

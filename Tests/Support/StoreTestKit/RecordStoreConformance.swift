@@ -62,6 +62,10 @@ package struct RecordStoreConformance {
         Check("a dropped partition is counted and not taken again") {
             try await $0.aDroppedPartitionIsCountedAndNotTakenAgain()
         },
+        Check("an erased device has no records and keeps its counts") {
+            try await $0.anErasedDeviceHasNoRecordsAndKeepsItsCounts()
+        },
+        Check("a scan goes on after an erasure") { try await $0.aScanGoesOnAfterAnErasure() },
         Check("a balance of many epochs comes in pages") { try await $0.aBalanceOfManyEpochsComesInPages() },
         Check("a backup holds what was stored before") { try await $0.aBackupHoldsWhatWasStoredBefore() },
         Check("an unharmed store has no harm") { try await $0.anUnharmedStoreHasNoHarm() },

@@ -29,6 +29,37 @@ enum ReceiptTable {
             rows.map { row in row.value.map(\.receivedAt).max() ?? 0 })
     }
 
+    /// Removes slices that are erased.
+    static func remove(
+        _ slices: [ReceivedSlice], _ stream: StreamName, _ session: PostgresSession
+    ) throws(PostgresError) {
+        let gone = Dictionary(grouping: slices) { Position(day: $0.day, position: $0.position) }
+        let positions = gone.keys.sorted()
+        let rows = try session.query(
+            """
+            SELECT r.day, r.position, r.slices FROM receipt r JOIN unnest($2, $3) AS m(day, position)
+                ON r.day = m.day AND r.position = m.position
+            WHERE r.stream = $1 ORDER BY r.day, r.position FOR UPDATE OF r
+            """, stream.rawValue, positions.map { Int64($0.day.number) }, positions.map(\.position))
+        var kept: [(Position, Data)] = []
+        for row in rows {
+            let position = Position(day: UTCDay(number: try row.int(0)), position: try row.int64(1))
+            let digests = Set((gone[position] ?? []).map(\.digest))
+            let others = SliceDigest.digests(try row.data(2)).filter { !digests.contains($0) }
+            kept.append((position, SliceDigest.data(others)))
+        }
+        try session.execute(
+            """
+            UPDATE receipt r SET slices = m.slices FROM unnest($2, $3, $4) AS m(day, position, slices)
+            WHERE r.stream = $1 AND r.day = m.day AND r.position = m.position
+            """, stream.rawValue, kept.map { Int64($0.0.day.number) }, kept.map(\.0.position), kept.map(\.1))
+        try session.execute(
+            """
+            DELETE FROM receipt r USING unnest($2, $3) AS m(day, position)
+            WHERE r.stream = $1 AND r.day = m.day AND r.position = m.position AND length(r.slices) = 0
+            """, stream.rawValue, positions.map { Int64($0.day.number) }, positions.map(\.position))
+    }
+
     /// A day's next rows from a position on, that one included.
     /// - Parameters:
     ///   - position: `nil` from the first in the direction.

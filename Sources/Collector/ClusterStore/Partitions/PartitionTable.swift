@@ -287,7 +287,8 @@ struct PartitionTable: Sendable {
 
     /// A transaction of step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop
     /// begins anew then.
-    private func step<Value: Sendable>(
+    /// A transaction under a generation, that no mark's move of a day that is dropped goes beside.
+    func step<Value: Sendable>(
         under generation: UInt64, _ body: @escaping @Sendable (PostgresSession) throws(PostgresError) -> Value
     ) async throws(StoreError) -> Value {
         let (term, source) = (HousekeepingTerm.current, movingIn)

@@ -3,9 +3,13 @@ import FoundationEssentials
 import RecordStore
 import WireModel
 
-/// The table `baseline`: the floor of each chain of each dropped day, for a recovery that finds PostgreSQL without it.
+/// The table `baseline`: the floor of each chain of each dropped day, and of each erased chain, for a recovery that
+/// finds PostgreSQL without it.
 struct FloorTable: Sendable {
     let slices: SliceTable
+
+    /// The day of a floor that an erasure has copied.
+    static let noDay = UTCDay(number: 0)
 
     private static let columns = [
         "stream", "day", "device", "epoch", "generation", "number", "mark", "totals", "part_last", "above_part",
@@ -43,7 +47,7 @@ struct FloorTable: Sendable {
             let key = ChainKey(device: try row.uuid(), epoch: try row.uuid())
             return (key, UTCDay(number: Int(try row.uint16())))
         }.rows
-        return (Set(rows.map(\.0)), rows.map(\.1).max())
+        return (Set(rows.map(\.0)), rows.map(\.1).filter { $0 != Self.noDay }.max())
     }
 
     /// All floors of some chains that any of some replicas has.

@@ -131,6 +131,26 @@ final class Baseline {
         }
     }
 
+    /// Stores the chains that are about to be erased from a file, and how many slices stay in it, in one synced
+    /// transaction. A repetition changes nothing.
+    ///
+    /// A chain counts as many records as its mark has counted since it left the baseline. If it entered the file at a
+    /// greater mark, records are missing in between, so its rows are counted.
+    func absorb(_ chains: [RecordFile.ChainRow], erasedFrom file: RecordFile) throws(StoreError) {
+        let stream = file.partition.stream
+        var counted: [Int64: UInt64] = [:]
+        var left = try file.sliceCount()
+        for chain in chains {
+            let former = try entry(chain.key, stream: stream)?.state.mark.number ?? 0
+            if former < chain.entryNumber { counted[chain.id] = try file.countRecords(chain: chain.id) }
+            left -= try file.sliceCount(chain: chain.id)
+        }
+        try connection.transaction(mapping: StoreError.init) { () throws(StoreError) in
+            try StoreError.mapping(RecordFileList(connection).lower(file.partition, slices: left))
+            for chain in chains { try absorb(chain, stream: stream, counted: counted[chain.id]) }
+        }
+    }
+
     /// - Returns: whether it was not recorded before.
     private func recordRemoved(_ partition: Partition, at time: Int64) throws(StoreError) -> Bool {
         try StoreError.mapping { () throws(SQLiteError) in

@@ -35,6 +35,26 @@ actor PartitionKeeper {
         }
     }
 
+    /// Erases devices from a file that nobody writes to any more. Retention may have removed it.
+    func erase(_ devices: Set<DeviceID>, from partition: Partition) throws(StoreError) {
+        do throws(StoreError) {
+            guard Paths.exists(directory.path(of: partition)) else { return }
+            if let fault = try DamageCheck(directory: directory, baseline: baseline).quickFault(of: partition) {
+                throw StoreError(.corrupt, "\(partition.name): \(fault)")
+            }
+            let isConcerned = try RecordFile(reading: partition, in: directory)?.hasChain(of: devices) ?? false
+            guard isConcerned || directory.mayBeUnfinished(partition) else { return }
+            let file = try RecordFile(writing: partition, in: directory)
+            try RecordErasure(baseline: baseline).erase(devices, from: file)
+            if isConcerned { try StoreError.mapping(file.compact()) }
+            try file.emptyWAL()
+            try file.seal()
+        } catch {
+            if error.code == .corrupt { damaged.record(partition, error.message) }
+            throw error
+        }
+    }
+
     /// Removes a file that nobody has open any more, and whose marks are in the baseline.
     func remove(_ partition: Partition) throws(StoreError) {
         try directory.remove(partition)

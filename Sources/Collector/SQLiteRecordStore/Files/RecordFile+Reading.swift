@@ -27,6 +27,11 @@ extension RecordFile {
 
     func chains(of device: DeviceID) throws(StoreError) -> [ChainRow] { try chains("device = ?", device.data) }
 
+    func hasChain(of devices: Set<DeviceID>) throws(StoreError) -> Bool {
+        for device in devices where try !chains("device = ?", device.data, limit: 1).isEmpty { return true }
+        return false
+    }
+
     /// Returns the chains in the order of their epochs.
     /// - Parameter epoch: those behind it; `nil` from the first.
     func chains(of device: DeviceID, after epoch: EpochID?, limit: Int) throws(StoreError) -> [ChainRow] {
@@ -133,6 +138,12 @@ extension RecordFile {
         return count
     }
 
+    /// A chain's slices, counted in their index.
+    func sliceCount(chain: Int64) throws(StoreError) -> Int {
+        try StoreError.mapping(
+            connection.first("SELECT count(*) FROM slice WHERE chain = ?", chain) { $0.int(0) } ?? 0)
+    }
+
     /// All slices of the file, counted in their index.
     func sliceCount() throws(StoreError) -> Int {
         try StoreError.mapping(connection.first("SELECT count(*) FROM slice") { $0.int(0) } ?? 0)
@@ -150,12 +161,6 @@ extension RecordFile {
             connection.first("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1", time) {
                 $0.int64(0)
             } ?? 0)
-    }
-
-    /// The id of the newest slice; 0 without one.
-    func lastSlice() throws(StoreError) -> Int64 {
-        try StoreError.mapping(
-            connection.first("SELECT id FROM slice ORDER BY id DESC LIMIT 1") { $0.int64(0) } ?? 0)
     }
 
     static let sliceColumns = """

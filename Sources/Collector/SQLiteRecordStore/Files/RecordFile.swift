@@ -26,6 +26,9 @@ import WireModel
 ///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
 ///     key       chain, origin, first, last                  keys of items (ItemKey) whose numbers the writer gave
 ///               slice, proof                                the slice with them; the last 8 bytes of its last link
+///     counter   id, count                                   1: how often the file was opened to write; since the first
+///                                                           erasure also 2 and 3: the greatest id of a slice and of a
+///                                                           chain by then
 ///
 /// `key` is made with the first key. It is in the transaction of its slice, so there is never one without the other.
 /// `UnnumberedItems` come without numbers: the writer looks their keys up, numbers the rest, and stores them as slices.
@@ -34,7 +37,7 @@ import WireModel
 ///
 /// - *An answer is on disk.* The mark and its rows are one transaction, and a commit returns after its fsync. A
 ///   transaction that only reads sees synced commits of its own connection. A killed process may have left unsynced
-///   commits. They are synced before the first read: opening to write commits a row of `opening`, and this fsync covers
+///   commits. They are synced before the first read: opening to write commits a row of `counter`, and this fsync covers
 ///   the whole WAL. Earlier days' files with a WAL are checkpointed when the store opens.
 /// - *A mark never goes back.* The writer chooses the day at commit, and never one before the newest file's. So a
 ///   chain's newest state is in the newest file that has the chain. Only if no file has it is it in the baseline.
@@ -57,6 +60,8 @@ import WireModel
 /// - *File removed by retention*: its marks and counts are in the baseline first, and its name is never used again.
 ///   *Removed by hand while open*: the writer notices it before each commit by the inode. It forgets its marks and
 ///   reads the remaining files. The missing records count as lost at the collector, never as stored.
+/// - *Device erased*: its marks and counts are in the baseline first, then one transaction removes all that the file
+///   has of it (`RecordErasure`). Ids of slices and chains are not used again, because cursors name slices by them.
 /// - *File damaged*: the collector replaces it by a file with the provable records and counts the rest as lost
 ///   (`RecordSalvage`). Numbers lost at the end of a chain are a slice of their own, with one gap.
 /// - *File copied while open*: a copy of file and WAL is some committed state, or the WAL's checksums refuse it.
@@ -66,6 +71,8 @@ final class RecordFile {
     let connection: Connection
     let blob = RecordBlob()
     private let identity: FileIdentity
+    /// Whether a chain was ever erased from the file.
+    private var hasErased = false
 
     static let applicationID: Int32 = 0x5753_3152
     static let version: Int32 = 1
@@ -88,8 +95,8 @@ final class RecordFile {
             chain INTEGER NOT NULL, number INTEGER NOT NULL, reason INTEGER NOT NULL, size INTEGER NOT NULL, link BLOB \
         NOT NULL,
             bytes BLOB, PRIMARY KEY (chain, number)) WITHOUT ROWID;
-        CREATE TABLE opening (id INTEGER PRIMARY KEY, count INTEGER NOT NULL);
-        INSERT INTO opening VALUES (1, 0);
+        CREATE TABLE counter (id INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+        INSERT INTO counter VALUES (1, 0);
         """
 
     /// Opens for writing, and makes the file and its schema if missing. Returns after what an earlier process left is
@@ -101,7 +108,8 @@ final class RecordFile {
         do throws(SQLiteError) {
             connection = try Connection(path: path, options: Self.options(.create))
             if try connection.userVersion == 0 { try Self.makeSchema(connection) }
-            try connection.execute("UPDATE opening SET count = count + 1")
+            try Self.countOpening(connection)
+            hasErased = try connection.hasRow("SELECT 1 FROM counter WHERE id = \(Counter.lastSlice.rawValue)")
         } catch { throw StoreError(error) }
         try Files<StoreError>.sync(directory: directory.dayPath(partition.day))
         identity = FileIdentity(path: path)
@@ -161,6 +169,64 @@ final class RecordFile {
     /// because a salvage may give a slice's id to another one.
     static let proofBytes = 8
 
+    /// The rows of `counter`.
+    private enum Counter: Int {
+        case openings = 1
+        case lastSlice = 2
+        case lastChain = 3
+    }
+
+    /// Commits a row, whose sync covers everything before it.
+    static func countOpening(_ connection: Connection) throws(SQLiteError) {
+        try connection.execute("UPDATE counter SET count = count + 1 WHERE id = \(Counter.openings.rawValue)")
+    }
+
+    /// The greatest id that a slice has or had; 0 without one.
+    func lastSlice() throws(StoreError) -> Int64 { try StoreError.mapping(last("slice", .lastSlice)) }
+
+    private func last(_ table: String, _ counter: Counter) throws(SQLiteError) -> Int64 {
+        try connection.first(
+            """
+            SELECT max(coalesce((SELECT max(id) FROM \(table)), 0),
+                coalesce((SELECT count FROM counter WHERE id = \(counter.rawValue)), 0))
+            """
+        ) { $0.int64(0) } ?? 0
+    }
+
+    /// Removes chains and all that the file has of them, and overwrites where it was. What is in the WAL stays there
+    /// until the next `emptyWAL`.
+    func erase(chains ids: [Int64]) throws(SQLiteError) {
+        try connection.execute("PRAGMA secure_delete = ON")
+        let tables = try hasKeys() ? ["key", "rejected", "slice"] : ["rejected", "slice"]
+        try connection.transaction { () throws(SQLiteError) in
+            for (table, counter) in [("slice", Counter.lastSlice), ("chain", Counter.lastChain)] {
+                try connection.run(
+                    "INSERT OR REPLACE INTO counter VALUES (?, ?)", counter.rawValue, try last(table, counter))
+            }
+            for id in ids {
+                for table in tables { try connection.run("DELETE FROM \(table) WHERE chain = ?", id) }
+                try connection.run("DELETE FROM chain WHERE id = ?", id)
+            }
+        }
+        hasErased = true
+    }
+
+    /// Moves the WAL into the file, and leaves nothing in it.
+    /// - Throws: `.overloaded` if a reader needs it for longer than SQLite waits.
+    func emptyWAL() throws(StoreError) {
+        guard try !StoreError.mapping(connection.checkpoint(.truncate)).busy else {
+            throw StoreError(.overloaded, "\(partition.name): the WAL is in use by a reader. Try again later.")
+        }
+    }
+
+    /// Makes the file smaller if a quarter of it is free.
+    func compact() throws(SQLiteError) {
+        let pages = try connection.first(
+            "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count"
+        ) { (free: $0.int64(0), all: $0.int64(1)) }
+        if let pages, pages.free * 4 > pages.all { try connection.execute("VACUUM") }
+    }
+
     private static func makeSchema(_ connection: Connection) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
             // A second check under the writer's lock is not needed, because the store holds the directory exclusively.
@@ -202,7 +268,8 @@ extension RecordFile {
         try statement.bind(state.mark.link.data, at: 4)
         try state.bind(to: statement, from: 5)
         try Self.bind(RecordBounds.none, to: statement, from: 5 + ChainState.columnCount)
-        try statement.bind(id, at: 8 + ChainState.columnCount)
+        let row = if let id { id } else { try next("chain", .lastChain) }
+        try statement.bind(row, at: 8 + ChainState.columnCount)
         try statement.run()
         return connection.lastInsertedRow
     }
@@ -239,7 +306,7 @@ extension RecordFile {
             """
             INSERT INTO slice (chain, first, last, lost_before, prior_link, last_link, received_at, earliest, latest, \
             record_count, kinds,
-                gaps, records) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                gaps, records, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         try statement.bind(chain, at: 1)
         try statement.bind(slice.first, at: 2)
@@ -253,6 +320,7 @@ extension RecordFile {
         try statement.bind(stored, at: 10)
         try statement.bind(bounds.kinds, at: 11)
         try statement.bind(Self.encoded(slice.gaps), at: 12)
+        try statement.bind(try next("slice", .lastSlice), at: 14)
         let packed = PackedRecords.pack(slice.records)
         let bytes = packed.withUnsafeBytes { blob.frame($0) } ?? packed
         // (Data's closure does not carry typed errors.)
@@ -287,6 +355,11 @@ extension RecordFile {
             try statement.run()
         }
         return bounds
+    }
+
+    /// The id of a new row; `nil` lets SQLite choose the one after the greatest.
+    private func next(_ table: String, _ counter: Counter) throws(SQLiteError) -> Int64? {
+        hasErased ? try last(table, counter) + 1 : nil
     }
 
     private func insertRejected(_ slice: AcceptedSlice, chain: Int64) throws(SQLiteError) {

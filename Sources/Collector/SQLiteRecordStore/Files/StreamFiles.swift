@@ -164,6 +164,21 @@ final class StreamFiles {
         days.removeAll { $0 == day }
     }
 
+    /// Erases devices from a day's file, if it is the newest one.
+    /// - Returns: whether it is.
+    func erase(_ devices: Set<DeviceID>, on day: UTCDay) throws(StoreError) -> Bool {
+        guard day == days.last else { return false }
+        let erasure = RecordErasure(baseline: baseline)
+        if let active, active.partition.day == day {
+            try erasure.erase(devices, from: active)
+        } else {
+            let file = try openForWriting(day)
+            try erasure.erase(devices, from: file)
+            try file.seal()
+        }
+        return true
+    }
+
     func close() {
         active = nil
         older = [:]

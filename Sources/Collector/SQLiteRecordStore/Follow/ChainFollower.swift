@@ -115,7 +115,9 @@ actor ChainFollower {
         // Salvage has put another one in its place.
         if file.identity != identity { file = OpenFile(identity: identity, followed: FollowedFile(partition)) }
         guard let reading = try RecordFile(reading: partition, in: directory) else { return FollowedFindings() }
-        let isMore = try file.followed.follow(reading, limit: Self.slicesPerStep)
+        let isMore = try reading.connection.transaction(.deferred, mapping: StoreError.init) { () throws(StoreError) in
+            try file.followed.follow(reading, limit: Self.slicesPerStep)
+        }
         guard !isMore else {
             open[partition] = file
             return nil

@@ -96,14 +96,17 @@ actor RecordInspector {
                 "the file is missing, and retention has not removed it; it had at least \(entry.slices) slices.")
         }
         for partition in listing.partitions where partition.stream == stream {
-            let leastSlices = listing.slices[partition]
+            var leastSlices = listing.slices[partition]
             do throws(StoreError) {
                 var found: Int?
+                verification.deleted = try deletedDevices()
                 if let file = try RecordFile(reading: partition, in: directory) {
                     report.files += 1
                     try verification.check(file, &report)
                     found = try file.rowCounts().slices
                 }
+                // An erasure has lowered it before.
+                if let least = leastSlices, found ?? -1 < least { leastSlices = try slices(of: partition) }
                 // One without a schema that was never in use is one whose making was cut short.
                 if let leastSlices, found ?? -1 < leastSlices {
                     report.add(
@@ -144,12 +147,14 @@ actor RecordInspector {
     // MARK: Backup
 
     /// The collector writes only a stream's newest file, so files listed at one moment have whole chains. If one is
-    /// removed during the copy, neither a copied file nor the copied baseline has its marks.
+    /// removed during the copy, neither a copied file nor the copied baseline has its marks. The same is true of chains
+    /// that are erased from it.
     func backup(
         to output: DataDirectory, receive: @Sendable (BackupFile) throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
         guard let copy = try CollectorDatabase.openReading(output) else { throw .noCollector(output.path) }
         let removed = Set(try Baseline(copy).removedPartitions())
+        let listed = try Baseline(copy).recordFiles()
         for partition in try directory.partitions() where !removed.contains(partition) {
             let target = output.path(of: partition)
             do throws(StoreError) {
@@ -166,7 +171,9 @@ actor RecordInspector {
             try receive(BackupFile(path: partition.name, digest))
         }
         try Files<StoreError>.sync(directory: output.recordsPath)
-        return try removedPartitions() == removed
+        guard try removedPartitions() == removed else { return false }
+        for entry in listed where try slices(of: entry.partition) ?? 0 < entry.slices { return false }
+        return true
     }
 
     // MARK: Listing
@@ -223,6 +230,19 @@ actor RecordInspector {
         let present = Set(listing.partitions)
         listing.missing.removeAll { present.contains($0.partition) }
         return listing
+    }
+
+    private func deletedDevices() throws(StoreError) -> Set<DeviceID> {
+        guard let connection = try CollectorDatabase.openReading(directory) else { return [] }
+        return try StoreError.mapping { () throws(SQLiteError) in
+            Set(try connection.rows("SELECT id FROM deleted_device") { DeviceID($0.data(0)) })
+        }
+    }
+
+    /// The least number of slices in a file, as `Listing.slices` has it.
+    private func slices(of partition: Partition) throws(StoreError) -> Int? {
+        guard let connection = try CollectorDatabase.openReading(directory) else { return nil }
+        return try Baseline(connection).recordFiles().first { $0.partition == partition }?.slices
     }
 
     private func removedPartitions() throws(StoreError) -> Set<Partition> {

@@ -1,5 +1,6 @@
 import RecordStore
 import Synchronization
+import WireModel
 
 /// Chain states as they are on disk, for recently used chains. Bounded: a full generation becomes the old one, and a
 /// chain that nobody asks for during a whole generation is forgotten.
@@ -50,16 +51,20 @@ final class MarkCache: Sendable {
     }
 
     /// The file is removed, so no chain has its place there any more.
-    func forget(_ partition: Partition) {
-        func forgetting(_ entries: [ChainKey: Entry]) -> [ChainKey: Entry] {
-            entries.mapValues { entry in
-                guard entry.place?.partition == partition else { return entry }
-                return Entry(state: entry.state, place: nil)
+    func forget(_ partition: Partition) { forgetPlaces { $1.place?.partition == partition } }
+
+    /// The devices are erased, so none of their chains has a place.
+    func forgetPlaces(of devices: Set<DeviceID>) { forgetPlaces { key, _ in devices.contains(key.device) } }
+
+    private func forgetPlaces(where isGone: (ChainKey, Entry) -> Bool) {
+        func forgetting(_ entries: inout [ChainKey: Entry]) {
+            for (key, entry) in entries where isGone(key, entry) {
+                entries[key] = Entry(state: entry.state, place: nil)
             }
         }
         generations.withLock { generations in
-            generations.young = forgetting(generations.young)
-            generations.old = forgetting(generations.old)
+            forgetting(&generations.young)
+            forgetting(&generations.old)
         }
     }
 

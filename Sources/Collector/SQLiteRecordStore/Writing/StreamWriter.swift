@@ -314,7 +314,7 @@ actor StreamWriter {
             let hadTrouble = trouble != nil
             try StoreError.mapping(
                 file.connection.transaction { () throws(SQLiteError) in
-                    if hadTrouble { try file.connection.execute("UPDATE opening SET count = count + 1") }
+                    if hadTrouble { try RecordFile.countOpening(file.connection) }
                 })
             trouble = nil
             return nil
@@ -374,6 +374,17 @@ actor StreamWriter {
     func endRetiring(_ day: UTCDay) {
         files.endRetiring(day)
         cache.forget(Partition(day: day, stream: stream))
+    }
+
+    // MARK: Erased devices
+
+    /// Erases devices from the newest file, which only this writer changes.
+    /// - Returns: `false`, with nothing done, for the day of another file.
+    func erase(_ devices: Set<DeviceID>, on day: UTCDay) throws(StoreError) -> Bool {
+        if isShutDown { throw StoreError(.shuttingDown, "the store is closed.") }
+        // Also if it fails half way, no chain has its place there any more.
+        defer { cache.forgetPlaces(of: devices) }
+        return try files.erase(devices, on: day)
     }
 
     /// Ends after what was admitted is settled.
