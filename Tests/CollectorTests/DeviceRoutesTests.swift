@@ -248,7 +248,7 @@ struct DeviceRoutesTests {
             try refused.expect(403, "revoked")
             let logs = try await client.json(
                 "/api/v1/logs?device=\(scene.device.deviceID)", bearer: harness.administrator)
-            #expect(logs.objects("items").count == 1, "logs stay until they are deleted")
+            #expect(logs.objects("items").count == 1, "logs stay until they are erased")
             try await client.send(.delete, path + "?confirm=\(confirm)", bearer: harness.administrator).expect(
                 404, "not-found")
         }

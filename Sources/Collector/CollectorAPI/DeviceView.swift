@@ -78,7 +78,7 @@ package struct DeviceDeletionView: Codable, Equatable, Sendable {
     package var device = ""
     package var organization = ""
     package var name = ""
-    /// Log chunks stay until they are deleted with `DELETE /api/v1/logs`.
+    /// Chunks of its logs. They are erased with its records.
     package var logChunks = 0
     package var logRawBytes = 0
     /// The value to send as `confirm`. Only while nothing is deleted.

@@ -21,6 +21,16 @@ package enum Tunables {
         package static let healthInterval = Duration.seconds(10)
     }
 
+    /// Erasing deleted devices.
+    package enum Erasure {
+        /// The time from the deletion of a device until its records are erased. Every request that was admitted before
+        /// the deletion has ended by then. Range: 5 min to 12 h.
+        package static let delaySeconds: Int64 = 600
+        /// The most devices that are erased at a time; every minute that many. All record files are opened for them.
+        /// Range: 1 to 1,000.
+        package static let devicesTogether = 200
+    }
+
     /// Jobs for many devices.
     package enum DeviceJobs {
         /// The wait where nothing can be done. A new job begins within it. Range: 0.1 to 10 s.

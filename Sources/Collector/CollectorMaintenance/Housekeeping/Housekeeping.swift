@@ -11,18 +11,21 @@ package struct Housekeeping: Sendable {
     private let notices: NoticeService
     private let silence: SilenceWatch?
     private let otlpDevices: OTLPDeviceExpiry?
+    private let erasure: DeviceErasure?
     private let salvage: @Sendable (_ again: Bool) async -> Int
 
     /// - Parameters:
     ///   - disk: `nil` where records are not on this machine.
     ///   - silence: `nil` reports no silent devices.
     ///   - otlpDevices: `nil` removes none.
+    ///   - erasure: `nil` erases no deleted devices.
     ///   - salvage: replaces record files that were found damaged. With `again`, also those that could not be repaired
     ///     before. Returns their number.
     package init(
         retention: RecordRetention, disk: DiskWatch? = nil, files: RecordFileWatch? = nil,
         certificates: CertificateWatch? = nil, tokens: TokenWatch? = nil, notices: NoticeService,
         silence: SilenceWatch? = nil, otlpDevices: OTLPDeviceExpiry? = nil,
+        erasure: DeviceErasure? = nil,
         salvage: @escaping @Sendable (_ again: Bool) async -> Int = { _ in 0 }
     ) {
         self.salvage = salvage
@@ -34,6 +37,7 @@ package struct Housekeeping: Sendable {
         self.notices = notices
         self.silence = silence
         self.otlpDevices = otlpDevices
+        self.erasure = erasure
     }
 
     /// Runs until the task is cancelled. Cancelling leaves the disk consistent.
@@ -56,6 +60,7 @@ package struct Housekeeping: Sendable {
             await retention.purgeWhatIsAsked()
             if looks % Tunables.Housekeeping.looksPerSilence == 0 {
                 await silence?.look()
+                await erasure?.pass()
                 await notices.followRecordQuotas()
             }
             await notices.flush()

@@ -12,7 +12,7 @@ struct AuditPage: ConsolePage {
     /// The actions of the API.
     static let actions = [
         "assignments-put", "certificate-issue", "command-end", "command-issue", "device-conflict", "device-delete",
-        "device-do-not-disturb", "device-enroll", "device-job", "device-predecessor", "device-reenroll",
+        "device-do-not-disturb", "device-enroll", "device-erase", "device-job", "device-predecessor", "device-reenroll",
         "device-reinstate", "device-revoke", "device-rotate", "device-unenroll", "log-quota-change", "logs-delete",
         "notice-mute", "notice-unmute", "organization-create", "profile-put", "profile-rollback", "records-purge",
         "retention-release", "sign-in", "sign-out", "token-create", "token-revoke",

@@ -17,6 +17,8 @@ package struct AuditEntry: Equatable, Sendable {
         case deviceRevoke = "device-revoke"
         case deviceReinstate = "device-reinstate"
         case deviceDelete = "device-delete"
+        /// Nothing of a deleted device is left.
+        case deviceErase = "device-erase"
         case devicePredecessor = "device-predecessor"
         /// A person's decision. Those of devices have none: the device's row has the last one.
         case deviceDoNotDisturb = "device-do-not-disturb"
@@ -159,6 +161,9 @@ package struct AuditActor: Equatable, Sendable, Codable {
 
     /// A device with its own credential or an enrollment token.
     package static func device(_ id: DeviceID) -> AuditActor { AuditActor(name: "device \(id)") }
+
+    /// What the collector does by itself.
+    package static let collector = AuditActor(name: "collector")
 
     /// A person who runs `ws1collector` on the collector's machine. Whoever may write its files may do everything.
     package static let commandLine = AuditActor(name: "command line")

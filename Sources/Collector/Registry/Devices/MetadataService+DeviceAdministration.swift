@@ -82,9 +82,8 @@ extension MetadataService {
         return .success((device, true))
     }
 
-    /// Removes the device from all lists, with its commands and state, and refuses its credential for good. Its records
-    /// stay in the record files until retention removes them, but nobody sees them. Its logs stay until they are
-    /// deleted.
+    /// Removes the device from all lists, with its commands and state, and refuses its credential for good. Nobody sees
+    /// its records any more; they and its logs are erased a little later (`devicesToErase`).
     /// - Parameter enrollment: the enrollment to delete. A device that enrolled again since is left alone
     ///   (`.notFound`).
     package func deleteDevice(
@@ -111,7 +110,7 @@ extension MetadataService {
             SELECT id, organization, credential_hash, next_credential_hash, ? FROM device WHERE id = ?
             ON CONFLICT (id) DO UPDATE SET organization = excluded.organization, \
             credential_hash = excluded.credential_hash,
-            next_credential_hash = excluded.next_credential_hash, deleted = excluded.deleted
+            next_credential_hash = excluded.next_credential_hash, deleted = excluded.deleted, erased = NULL
             """, now, id.data)
         try endIncidents(of: id, organization: device.organization, at: now)
         for table in ["device_state", "command", "enrollment_request", "device_certificate"] {
@@ -141,18 +140,14 @@ extension MetadataService {
     }
 
     /// Forgets deleted devices. The row of a deleted device keeps it from returning under its id. The row may go after
-    /// 400 days, if every record file from before the deletion and its uploads with their logs are gone, because then
-    /// its return could reveal nothing. Its credential is then unknown: it is refused, and with an enrollment token the
-    /// device becomes a new one. Marks stay in the baseline for good, so nothing would be stored twice even under the
-    /// old id.
+    /// 400 days, if its records, its logs and their uploads are gone, because then its return could reveal nothing. Its
+    /// credential is then unknown: it is refused, and with an enrollment token the device becomes a new one. Marks
+    /// stay in the baseline for good, so nothing would be stored twice even under the old id.
     func forgetDeletedDevices(at now: Int64) throws(StoreError) {
         try connection.run(
             """
-            DELETE FROM deleted_device WHERE deleted <= ?1 AND NOT EXISTS (SELECT 1 FROM upload \
-            WHERE device = deleted_device.id)
-            AND NOT EXISTS (SELECT 1 FROM record_file WHERE day <= deleted_device.deleted / 86400000000 AND NOT EXISTS (
-            SELECT 1 FROM removed_partition WHERE removed_partition.day = record_file.day \
-            AND removed_partition.stream = record_file.stream))
+            DELETE FROM deleted_device WHERE deleted <= ?1 AND erased IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM upload WHERE device = deleted_device.id)
             """, now - AuditTable.keptMicroseconds)
     }
 

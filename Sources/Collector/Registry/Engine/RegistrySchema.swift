@@ -86,7 +86,8 @@ package struct RegistrySchema: Sendable {
         CREATE INDEX device_certificate_device ON device_certificate (device, row);
         CREATE TABLE deleted_device (
             id BLOB PRIMARY KEY, organization TEXT NOT NULL, credential_hash BLOB NOT NULL, next_credential_hash BLOB,
-            deleted INTEGER NOT NULL) WITHOUT ROWID;
+            deleted INTEGER NOT NULL, erased INTEGER) WITHOUT ROWID;
+        CREATE INDEX deleted_device_unerased ON deleted_device (deleted) WHERE erased IS NULL;
         CREATE INDEX deleted_device_credential ON deleted_device (credential_hash);
         CREATE INDEX deleted_device_next_credential ON deleted_device (next_credential_hash)
             WHERE next_credential_hash IS NOT NULL;

@@ -120,7 +120,9 @@ struct ServedCluster: ServedData {
             silence: SilenceWatch(metadata: metadata, notices: notices, clock: clock, logger: logger) { [records] in
                 await records.readiness() == .ready
             },
-            otlpDevices: OTLPDeviceExpiry(store: records, metadata: metadata, clock: clock, logger: logger))
+            otlpDevices: OTLPDeviceExpiry(store: records, metadata: metadata, clock: clock, logger: logger),
+            erasure: DeviceErasure(
+                store: records, archive: archive, metadata: metadata, notices: notices, clock: clock, logger: logger))
         let courier = NoticeCourier(notices, webhook, logger: logger)
         await withTaskGroup { group in
             group.addTask { await housekeeping.run(beside: courier) }

@@ -60,6 +60,8 @@ struct ServedDirectory: ServedData {
                 await records.isTakingRecords()
             },
             otlpDevices: OTLPDeviceExpiry(store: records, metadata: metadata, clock: clock, logger: logger),
+            erasure: DeviceErasure(
+                store: records, archive: archive, metadata: metadata, notices: notices, clock: clock, logger: logger),
             salvage: { [records] in await records.salvageDamaged(again: $0) })
         let courier = NoticeCourier(notices, webhook, logger: logger)
         return [

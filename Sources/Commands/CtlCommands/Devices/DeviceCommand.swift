@@ -167,7 +167,7 @@ struct DeviceReinstate: AsyncParsableCommand {
 
 struct DeviceDelete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Deletes a device for good. Its logs stay until they are deleted.",
+        commandName: "delete", abstract: "Deletes a device for good, with its records and logs.",
         discussion: "The collector says first what it would delete, and deletes exactly that.")
 
     @OptionGroup var argument: DeviceArgument

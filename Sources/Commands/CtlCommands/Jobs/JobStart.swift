@@ -151,7 +151,7 @@ struct JobDoNotDisturb: AsyncParsableCommand {
 
 struct JobDelete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Deletes many devices for good. Their logs stay until they are deleted.")
+        commandName: "delete", abstract: "Deletes many devices for good, with their records and logs.")
 
     @OptionGroup var start: JobStartOptions
 

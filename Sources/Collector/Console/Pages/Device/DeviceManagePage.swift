@@ -78,7 +78,8 @@ struct DeviceManagePage: ConsolePage {
         }
         try Self.requireName(of: subject)
         try await visit.api.call(.deleteDevice(subject.id), [("confirm", confirm)])
-        return .done("The device \(subject.name) is deleted. Its logs stay until they are deleted.", at: "/devices")
+        return .done(
+            "The device \(subject.name) is deleted. Its records and logs are erased within hours.", at: "/devices")
     }
 
     /// A person types the name, so that nobody erases another device by a slip.

@@ -62,7 +62,7 @@ struct DeviceAction: Sendable {
             name: "delete", label: "Delete", role: .administrator, isTyped: true,
             consequence:
                 "The devices disappear from all lists, with their commands and state, and their credentials are "
-                + "refused for good. Nobody can read their records any more. Their logs stay until they are deleted.",
+                + "refused for good. Their records and logs are erased within hours. This cannot be undone.",
             job: "delete"),
     ]
 
