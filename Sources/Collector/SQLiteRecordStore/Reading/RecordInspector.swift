@@ -106,7 +106,9 @@ actor RecordInspector {
                     found = try file.rowCounts().slices
                 }
                 // An erasure has lowered it before.
-                if let least = leastSlices, found ?? -1 < least { leastSlices = try slices(of: partition) }
+                if let least = leastSlices, found ?? -1 < least {
+                    leastSlices = try self.leastSlices()[partition]
+                }
                 // One without a schema that was never in use is one whose making was cut short.
                 if let leastSlices, found ?? -1 < leastSlices {
                     report.add(
@@ -172,8 +174,8 @@ actor RecordInspector {
         }
         try Files<StoreError>.sync(directory: output.recordsPath)
         guard try removedPartitions() == removed else { return false }
-        for entry in listed where try slices(of: entry.partition) ?? 0 < entry.slices { return false }
-        return true
+        let present = try leastSlices()
+        return listed.allSatisfy { $0.slices <= present[$0.partition] ?? 0 }
     }
 
     // MARK: Listing
@@ -239,10 +241,10 @@ actor RecordInspector {
         }
     }
 
-    /// The least number of slices in a file, as `Listing.slices` has it.
-    private func slices(of partition: Partition) throws(StoreError) -> Int? {
-        guard let connection = try CollectorDatabase.openReading(directory) else { return nil }
-        return try Baseline(connection).recordFiles().first { $0.partition == partition }?.slices
+    /// The least number of slices in each file, as `Listing.slices` has it.
+    private func leastSlices() throws(StoreError) -> [Partition: Int] {
+        guard let connection = try CollectorDatabase.openReading(directory) else { return [:] }
+        return Dictionary(try Baseline(connection).recordFiles().map { ($0.partition, $0.slices) }) { $1 }
     }
 
     private func removedPartitions() throws(StoreError) -> Set<Partition> {
