@@ -257,7 +257,7 @@ import WireModel
         let tables = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name") {
             $0.string(0)
         }
-        #expect(tables == ["chain", "opening", "rejected", "slice"])
+        #expect(tables == ["chain", "counter", "rejected", "slice"])
         try connection.close()
     }
 }
