@@ -239,6 +239,41 @@ import WireModel
         await bed.remove()
     }
 
+    /// ClickHouse has deleted the slices, and PostgreSQL has lost that it was told to.
+    @Test func `An erasure that PostgreSQL has lost stays an erasure`() async throws {
+        let bed = try await ClusterTestBed()
+        let store = try await bed.open()
+        var (gone, kept) = (ScriptedDevice(), ScriptedDevice())
+        for _ in 0..<2 {
+            gone.produce(3)
+            _ = try await store.drain(&gone)
+            kept.produce(3)
+            _ = try await store.drain(&kept)
+        }
+        let balance = try await store.balance(of: gone.device)
+        let failover = Failover(bed)
+        try await failover.remember()
+        try await store.erase([gone.device])
+        let rows = "SELECT count() FROM \(bed.postgreSQL.name).slice_sample WHERE device = '\(gone.device)'"
+        for replica in 0..<3 {
+            try await bed.clickHouse.wait("the deletion") { try await bed.clickHouse.number(rows, on: replica) == 0 }
+        }
+        await store.shutDown()
+        try await failover.happen()
+        _ = try await recover(bed)
+        try await bed.withStore(bed.configuration) { store in
+            #expect(try await store.allRecords(of: gone.device, stream: .sample).isEmpty)
+            #expect(try await store.balance(of: gone.device) == balance)
+            #expect(try await store.scan(RecordQuery(.all, stream: .sample), after: nil).records.count == 6)
+            try await expectWhole([kept], in: store)
+            #expect(try await store.partitions().dropped == [:])
+            // The registry may have lost it, too.
+            try await store.erase([gone.device])
+            try await expectWhole([kept], in: store)
+        }
+        await bed.remove()
+    }
+
     @Test func `A recovery stops when another takes over`() async throws {
         let bed = try await ClusterTestBed()
         _ = try await bed.postgreSQL.sql("UPDATE store SET timeline = timeline - 1")

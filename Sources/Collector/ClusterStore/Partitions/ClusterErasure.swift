@@ -29,14 +29,21 @@ struct ClusterErasure: Sendable {
         let condition = "device IN (\(ids.map { "'\($0)'" }.joined(separator: ", ")))"
         for stream in StreamName.allCases {
             try await raiseFloors(of: ids, stream)
-            if try await hasRows(SliceSchema.table(of: stream), condition) { try await forgetReceipts(of: ids, stream) }
-            for name in [SliceSchema.table(of: stream), PeopleSchema.table(of: stream)]
-            where try await hasRows(name, condition) {
-                do throws(ClickHouseError) {
-                    try await table.slices.client.execute("ALTER TABLE \(name) DELETE WHERE \(condition)")
-                } catch { throw StoreError(error) }
+            let slices = SliceSchema.table(of: stream)
+            if try await hasRows(slices, condition) {
+                try await forgetReceipts(of: ids, stream)
+                try await delete(from: slices, condition)
             }
+            let people = PeopleSchema.table(of: stream)
+            if try await hasRows(people, condition) { try await delete(from: people, condition) }
         }
+    }
+
+    /// Step 4.
+    private func delete(from name: String, _ condition: String) async throws(StoreError) {
+        do throws(ClickHouseError) {
+            try await table.slices.client.execute("ALTER TABLE \(name) DELETE WHERE \(condition)")
+        } catch { throw StoreError(error) }
     }
 
     /// Steps 1 and 2. Floors that an erasure copies name no day, because none is dropped.

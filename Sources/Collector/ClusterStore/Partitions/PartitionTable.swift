@@ -285,9 +285,9 @@ struct PartitionTable: Sendable {
         return ChainKey(device: device, epoch: epoch)
     }
 
-    /// A transaction of step 3. After a recovery the day may have grown, and ClickHouse has other floors. So the drop
-    /// begins anew then.
-    /// A transaction under a generation, that no mark's move of a day that is dropped goes beside.
+    /// A transaction of step 3, or of an erasure. After a recovery the day may have grown, and ClickHouse has other
+    /// floors. So both begin anew then.
+    /// - Throws: `.unavailable` under another generation.
     func step<Value: Sendable>(
         under generation: UInt64, _ body: @escaping @Sendable (PostgresSession) throws(PostgresError) -> Value
     ) async throws(StoreError) -> Value {

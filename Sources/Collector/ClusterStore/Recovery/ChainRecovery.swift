@@ -28,6 +28,8 @@ struct ChainRecovery: Sendable {
     private(set) var days: [ChainDay] = []
     /// Slices above PostgreSQL's mark, which become part of the chain.
     private(set) var new: [SliceHead] = []
+    /// The other slices that count.
+    private(set) var former: [SliceHead] = []
     /// The position of the last slice; 0 without one.
     private(set) var position: Int64 = 0
 
@@ -89,6 +91,8 @@ struct ChainRecovery: Sendable {
             if isNew, !wasClosed {
                 new.append(next)
                 state = next.state
+            } else {
+                former.append(next)
             }
             add(next)
             if next.isClosing { break }
@@ -126,6 +130,7 @@ struct ChainRecovery: Sendable {
         (floor, floorNumber) = (end.stretch.end, end.stretch.endNumber)
         days.removeAll { $0.day <= last }
         new.removeAll { $0.day <= last }
+        former.removeAll { $0.day <= last }
         return Floor(key: key, day: last, generation: generation, number: floorNumber, state: columns)
     }
 }

@@ -264,12 +264,21 @@ private struct RecoveryRun: Sendable {
             try PartitionTable.lastDropped(stream, in: session)
         }
         var dropped = recorded
+        var hasErasures = false
         var counts: [ChainKey: UInt64] = [:]
         for replica in replicas {
             counts.merge(try await slices.chains(of: stream, on: replica), uniquingKeysWith: max)
             let floors = try await FloorTable(slices: slices).chains(of: stream, on: replica)
             for key in floors.chains where counts[key] == nil { counts[key] = 0 }
             dropped = [dropped, floors.lastDay].compactMap { $0 }.max()
+            hasErasures = hasErasures || floors.hasErasures
+        }
+        // PostgreSQL may have receipts again whose slices an erasure has removed. Nothing says which those are, so all
+        // are written anew.
+        if hasErasures {
+            try await transaction(step) { session throws(PostgresError) in
+                try session.execute("DELETE FROM receipt WHERE stream = $1", stream.rawValue)
+            }
         }
         var keys = Set(counts.keys)
         var last: ChainKey?
@@ -282,7 +291,7 @@ private struct RecoveryRun: Sendable {
             last = end.key
             keys.subtract(rows.map(\.key))
             for page in pages(of: rows.map { ($0.key, $0) }, counts) {
-                try await recover(page, dropped, stream, step, replicas, &report)
+                try await recover(page, dropped, stream, step, replicas, withReceipts: hasErasures, &report)
             }
         }
         // Chains that PostgreSQL does not know.
@@ -291,7 +300,7 @@ private struct RecoveryRun: Sendable {
             let page = unknown.prefix(Self.chainsPerPage)
             unknown = unknown.dropFirst(Self.chainsPerPage)
             for page in pages(of: page.map { ($0, nil) }, counts) {
-                try await recover(page, dropped, stream, step, replicas, &report)
+                try await recover(page, dropped, stream, step, replicas, withReceipts: hasErasures, &report)
             }
         }
         return dropped
@@ -315,9 +324,10 @@ private struct RecoveryRun: Sendable {
         return pages
     }
 
+    /// - Parameter withReceipts: whether those of all slices are written, not only of new ones.
     private func recover(
         _ chains: [Chain], _ dropped: UTCDay?, _ stream: StreamName, _ step: Step, _ replicas: [ClickHouseReplica],
-        _ report: inout ClusterRecovery.Report
+        withReceipts: Bool, _ report: inout ClusterRecovery.Report
     ) async throws(StoreError) {
         let floors = try await FloorTable(slices: slices).read(of: chains.map(\.key), stream, on: replicas)
         let heads = try await heads(of: chains.map(\.key), stream, replicas)
@@ -358,6 +368,9 @@ private struct RecoveryRun: Sendable {
         let (written, found) = (recovered, keys)
         try await transaction(step) { session throws(PostgresError) in
             try ChainTable.replace(written, keys: found, stream, generation: step.generation, session)
+            if withReceipts {
+                try ReceiptTable.add(written.flatMap(\.former).compactMap { ReceivedSlice($0) }, stream, session)
+            }
         }
     }
 

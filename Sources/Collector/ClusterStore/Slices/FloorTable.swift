@@ -34,20 +34,24 @@ struct FloorTable: Sendable {
         try await slices.insertSurely(into: SliceSchema.baseline, columns: Self.columns, rows: rows)
     }
 
-    /// The chains with floors that a replica has, and the last day of a floor; `nil` if there is none.
+    /// The chains with floors that a replica has, the last day of a floor (`nil` if there is none), and whether a floor
+    /// is of an erasure.
     func chains(
         of stream: StreamName, on replica: ClickHouseReplica
-    ) async throws(StoreError) -> (chains: Set<ChainKey>, lastDay: UTCDay?) {
+    ) async throws(StoreError) -> (chains: Set<ChainKey>, lastDay: UTCDay?, hasErasures: Bool) {
         let rows = try await slices.rows(
             """
-            SELECT device, epoch, max(day) FROM \(SliceSchema.baseline) WHERE stream = \(stream.rawValue)
+            SELECT device, epoch, min(day), max(day) FROM \(SliceSchema.baseline) WHERE stream = \(stream.rawValue)
             GROUP BY device, epoch
             """, on: replica
         ) { row throws(ClickHouseError) in
             let key = ChainKey(device: try row.uuid(), epoch: try row.uuid())
-            return (key, UTCDay(number: Int(try row.uint16())))
+            return (key, first: UTCDay(number: Int(try row.uint16())), last: UTCDay(number: Int(try row.uint16())))
         }.rows
-        return (Set(rows.map(\.0)), rows.map(\.1).filter { $0 != Self.noDay }.max())
+        return (
+            Set(rows.map(\.0)), rows.map(\.last).filter { $0 != Self.noDay }.max(),
+            rows.contains { $0.first == Self.noDay }
+        )
     }
 
     /// All floors of some chains that any of some replicas has.
