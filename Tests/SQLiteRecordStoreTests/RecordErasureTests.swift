@@ -46,11 +46,13 @@ import WireModel
         }.count
     }
 
-    private func delete(_ device: ScriptedDevice) throws {
+    private func delete(_ device: ScriptedDevice, isErased: Bool = false) throws {
         let database = try Connection(path: directory.path + "/collector.sqlite")
         try database.run(
-            "INSERT INTO deleted_device (id, organization, credential_hash, deleted) VALUES (?, 'default', ?, 0)",
-            device.device.data, Data([1]))
+            """
+            INSERT INTO deleted_device (id, organization, credential_hash, deleted, erased)
+            VALUES (?, 'default', ?, 0, ?)
+            """, device.device.data, Data([1]), isErased ? 1 : nil)
     }
 
     @Test func `No byte of a record is left, in any file or WAL`() async throws {
@@ -94,6 +96,17 @@ import WireModel
         try await store.drain(&kept)
         #expect(try await store.verify().isWhole)
         await store.shutDown()
+    }
+
+    @Test func `A chain of an erased device must be whole, too`() async throws {
+        let (store, gone, _) = try await filled()
+        let file = directory.recordFile("2026-03-01")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+        try await store.erase([gone.device])
+        await store.shutDown()
+        try bytes.write(to: URL(fileURLWithPath: file))
+        try delete(gone, isErased: true)
+        #expect(try await !directory.verify().isWhole)
     }
 
     @Test func `A chain of a device that is not deleted must be whole`() async throws {

@@ -45,9 +45,7 @@ actor PartitionKeeper {
             let isConcerned = try RecordFile(reading: partition, in: directory)?.hasChain(of: devices) ?? false
             guard isConcerned || directory.mayBeUnfinished(partition) else { return }
             let file = try RecordFile(writing: partition, in: directory)
-            try RecordErasure(baseline: baseline).erase(devices, from: file)
-            if isConcerned { try StoreError.mapping(file.compact()) }
-            try file.emptyWAL()
+            try RecordErasure(baseline: baseline).erase(devices, from: file, compacts: true)
             try file.seal()
         } catch {
             if error.code == .corrupt { damaged.record(partition, error.message) }

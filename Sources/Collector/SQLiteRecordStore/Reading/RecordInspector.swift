@@ -99,7 +99,7 @@ actor RecordInspector {
             var leastSlices = listing.slices[partition]
             do throws(StoreError) {
                 var found: Int?
-                verification.deleted = try deletedDevices()
+                verification.unsettled = try devicesBeingErased()
                 if let file = try RecordFile(reading: partition, in: directory) {
                     report.files += 1
                     try verification.check(file, &report)
@@ -234,10 +234,11 @@ actor RecordInspector {
         return listing
     }
 
-    private func deletedDevices() throws(StoreError) -> Set<DeviceID> {
+    /// Those that are not erased yet, or not wholly. Once a device counts as erased, no file has anything of it.
+    private func devicesBeingErased() throws(StoreError) -> Set<DeviceID> {
         guard let connection = try CollectorDatabase.openReading(directory) else { return [] }
         return try StoreError.mapping { () throws(SQLiteError) in
-            Set(try connection.rows("SELECT id FROM deleted_device") { DeviceID($0.data(0)) })
+            Set(try connection.rows("SELECT id FROM deleted_device WHERE erased IS NULL") { DeviceID($0.data(0)) })
         }
     }
 

@@ -20,8 +20,8 @@ struct StreamVerification {
     private var chains: [ChainKey: Chain] = [:]
     /// A file could not be read: that chains go on elsewhere than they ended is its doing.
     var isIncomplete = false
-    /// Devices that may be erased meanwhile. How their chains continue each other is not compared.
-    var deleted: Set<DeviceID> = []
+    /// Deleted devices whose erasure may be under way. Nothing is said about their chains.
+    var unsettled: Set<DeviceID> = []
 
     init(stream: StreamName, baseline: [Baseline.Entry]) {
         self.stream = stream
@@ -60,10 +60,10 @@ struct StreamVerification {
         throws(StoreError)
     {
         var chain = chains[row.key] ?? Chain()
-        let isDeleted = deleted.contains(row.key.device)
-        if isDeleted { chain.isBroken = true }
+        let isUnsettled = unsettled.contains(row.key.device)
+        if isUnsettled { chain.isBroken = true }
         func add(_ code: VerifyReport.Finding.Code, _ first: UInt64?, _ last: UInt64?, _ message: String) {
-            if isDeleted { return }
+            if isUnsettled { return }
             report.add(code, file.partition, message, chain: row.key, first: first, last: last)
             chain.isBroken = true
         }
