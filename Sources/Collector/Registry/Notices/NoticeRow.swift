@@ -19,7 +19,7 @@ package struct NoticeRow: Equatable, Sendable {
         case diskLow = "disk-low"
         /// Retention removes no records until an administrator has checked the clock.
         case retentionWaiting = "retention-waiting"
-        /// Records that exceed their limits cannot be removed.
+        /// Records that exceed their limits, or those of deleted devices, cannot be removed.
         case retentionFailed = "retention-failed"
         /// Records that were acknowledged to a device are missing.
         case recordsLost = "records-lost"
