@@ -151,15 +151,15 @@ import Testing
     }
 
     @Test func `The head tells what an index needs`() throws {
-        let chain = ChainItems(
-            gaps: [.init(first: 3, last: 8, reason: 1, link: .zero)], lost: [.init(first: 400, last: 410)])
-        let block = SampleRecords.block(SampleRecords.samples(60, seed: 4), chain: chain)
+        let block = SampleRecords.block(SampleRecords.samples(60, seed: 4))
         let bytes = try block.pack()
         let (header, headBytes) = try BlockHeader.read(bytes.prefix(200))
         #expect(headBytes < 200)
         #expect(try BlockHeader.blockBytes(bytes.prefix(64)) == bytes.count)
         #expect(header.key == block.key)
-        #expect((header.recordCount, header.first, header.last) == (60, 3, 410))
+        #expect(
+            (header.recordCount, header.first, header.last)
+                == (60, block.records.numbers.first, block.records.numbers.last))
         #expect((header.earliest, header.latest) == (block.earliest, block.latest))
         #expect(header.receivedFrom == block.records.receivedAt.first)
         #expect(header.receivedTo == block.records.receivedAt.last)
@@ -180,12 +180,6 @@ import Testing
         var named = SampleRecords.block([])
         named.key.module = Array(repeating: 65, count: 256)
         #expect(code(named) == .invalid)
-
-        var overlapping = SampleRecords.block([])
-        overlapping.chain.gaps = [
-            .init(first: 1, last: 5, reason: 1, link: .zero), .init(first: 5, last: 6, reason: 1, link: .zero),
-        ]
-        #expect(code(overlapping) == .invalid)
 
         let many = SampleRecords.block(Array(repeating: [], count: BlockLimits.records + 1))
         #expect(code(many) == .limitExceeded)

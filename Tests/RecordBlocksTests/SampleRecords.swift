@@ -58,14 +58,14 @@ enum SampleRecords {
         epoch: Bytes16(high: 0x0123_4567_89AB_CDEF, low: 0xFEDC_BA98_7654_3210), stream: 3, kind: 20,
         module: Array("system".utf8))
 
-    static func block(_ records: [[UInt8]], first: UInt64 = 9, chain: ChainItems = ChainItems()) -> RecordBlock {
+    static func block(_ records: [[UInt8]], first: UInt64 = 9) -> RecordBlock {
         var all = BlockRecords()
         for (place, record) in records.enumerated() {
             all.append(
                 number: first + 4 * UInt64(place), receivedAt: 1_796_019_326_000_000 + Int64(place / 5) * 5_000_000,
                 record)
         }
-        return RecordBlock(key: key, records: all, chain: chain, earliest: -5, latest: 1_796_019_326_300_671)
+        return RecordBlock(key: key, records: all, earliest: -5, latest: 1_796_019_326_300_671)
     }
 
     /// A record with an envelope around a body.

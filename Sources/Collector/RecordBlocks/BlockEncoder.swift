@@ -51,7 +51,6 @@ extension RecordBlock {
                 .invalid,
                 "record \(records.numbers[place]) follows record \(records.numbers[place - 1]): numbers must ascend")
         }
-        try chain.check()
     }
 }
 
@@ -104,13 +103,12 @@ struct BlockEncoder {
         }
 
         var description = ByteWriter()
-        block.chain.write(&description)
         directory.write(&description)
         guard description.written.count <= BlockLimits.descriptionBytes else {
             throw RecordBlockError(
                 .limitExceeded,
                 """
-                columns, gaps and rejected records take \(description.written.count) bytes, at most \
+                columns take \(description.written.count) bytes, at most \
                 \(BlockLimits.descriptionBytes) may be. Put less into a block.
                 """)
         }

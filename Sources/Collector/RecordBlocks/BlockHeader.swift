@@ -9,7 +9,7 @@ package struct BlockHeader: Equatable, Sendable {
     package var recordCount: Int
     /// Of all records with four bytes of length each.
     package var rawBytes: Int
-    /// The numbers that the block speaks of: of records, gaps, rejected and lost ones. 0 and 0: none.
+    /// The first and the last record's number. 0 and 0: none.
     package var first: UInt64
     package var last: UInt64
     package var earliest: Int64
@@ -95,15 +95,8 @@ package struct BlockHeader: Equatable, Sendable {
         key = block.key
         recordCount = block.records.count
         rawBytes = block.records.rawBytes
-        let chain = block.chain
-        let firsts = [
-            block.records.numbers.first, chain.gaps.first?.first, chain.lost.first?.first, chain.rejected.first?.number,
-        ]
-        let lasts = [
-            block.records.numbers.last, chain.gaps.last?.last, chain.lost.last?.last, chain.rejected.last?.number,
-        ]
-        first = firsts.compactMap(\.self).min() ?? 0
-        last = lasts.compactMap(\.self).max() ?? 0
+        first = block.records.numbers.first ?? 0
+        last = block.records.numbers.last ?? 0
         earliest = block.earliest
         latest = block.latest
         receivedFrom = block.records.receivedAt.min() ?? 0

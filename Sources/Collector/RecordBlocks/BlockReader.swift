@@ -1,4 +1,4 @@
-/// Reads a block: the head, the items of the chain, single columns, or all records byte for byte.
+/// Reads a block: the head, single columns, or all records byte for byte.
 ///
 /// Any bytes give what was packed or an error, never a trap. Nothing is taken from a block before its checksum
 /// fits, and every length and count in it is compared with a limit before memory is taken. The reader takes at most
@@ -7,7 +7,6 @@
 /// It keeps what it has decoded. Use it from one thread at a time.
 package struct BlockReader {
     package let header: BlockHeader
-    package let chain: ChainItems
     private let directory: BlockDirectory
     private let columns: ArraySlice<UInt8>
     private let storedTexts: ArraySlice<UInt8>
@@ -29,7 +28,7 @@ package struct BlockReader {
         var values: Range<Int>
     }
 
-    /// Checks the block's checksums and reads its head, chain and tree.
+    /// Checks the block's checksums and reads its head and tree.
     /// - Parameter bytes: exactly one block, as `BlockHeader.blockBytes` says.
     package init(_ bytes: ArraySlice<UInt8>) throws(RecordBlockError) {
         let count = try BlockHeader.blockBytes(bytes)
@@ -54,7 +53,6 @@ package struct BlockReader {
             storedTexts = try sections.take(header.texts.storedBytes)
             columns = try sections.take(header.columnBytes)
             var reader = ByteReader(description[...])
-            chain = try ChainItems(&reader)
             directory = try BlockDirectory(&reader, header: header)
             guard reader.left == 0 else { throw .malformed("\(reader.left) bytes follow the tree of columns") }
             try BlockReader.checkRoot(directory)
@@ -90,8 +88,7 @@ package struct BlockReader {
 
     /// All that was packed.
     package mutating func block() throws(RecordBlockError) -> RecordBlock {
-        RecordBlock(
-            key: header.key, records: try records(), chain: chain, earliest: header.earliest, latest: header.latest)
+        RecordBlock(key: header.key, records: try records(), earliest: header.earliest, latest: header.latest)
     }
 
     /// The records, byte for byte as they were packed.

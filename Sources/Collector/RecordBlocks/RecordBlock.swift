@@ -1,24 +1,20 @@
-/// The records of one device, epoch, stream and module, and what their record chain needs besides. `pack` makes a
-/// block of it, and `BlockReader` gives it back byte for byte.
+/// The records of one device, epoch, stream, kind and module. `pack` makes a block of it, and `BlockReader` gives it
+/// back byte for byte.
 ///
-/// The target knows bytes and no messages: a device, an epoch and a link are 16 bytes each, and what a kind or a
-/// reason means is not asked. Schemas/record-blocks/FORMAT.md defines the block.
+/// The target knows bytes and no messages: a device and an epoch are 16 bytes each, and what a kind means is not asked.
+/// Schemas/record-blocks/FORMAT.md defines the block.
 package struct RecordBlock: Equatable, Sendable {
     package var key: Key
     /// Ascending by number.
     package var records: BlockRecords
-    package var chain: ChainItems
     /// The bounds of the records' wall times, in microseconds since 1970. The caller knows where a record has it;
     /// it is carried for an index.
     package var earliest: Int64
     package var latest: Int64
 
-    package init(
-        key: Key, records: BlockRecords, chain: ChainItems = ChainItems(), earliest: Int64 = 0, latest: Int64 = 0
-    ) {
+    package init(key: Key, records: BlockRecords, earliest: Int64 = 0, latest: Int64 = 0) {
         self.key = key
         self.records = records
-        self.chain = chain
         self.earliest = earliest
         self.latest = latest
     }
@@ -28,7 +24,6 @@ package struct RecordBlock: Equatable, Sendable {
         package var device: Bytes16
         package var epoch: Bytes16
         package var stream: UInt64
-        /// 0 in a block that has only items of the chain.
         package var kind: UInt64
         /// UTF-8, at most 255 bytes.
         package var module: [UInt8]
@@ -45,7 +40,7 @@ package struct RecordBlock: Equatable, Sendable {
     }
 }
 
-/// 16 bytes, such as an identifier or a link.
+/// 16 bytes: an identifier.
 package struct Bytes16: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var high: UInt64
     package var low: UInt64
@@ -108,79 +103,6 @@ package struct BlockRecords: Equatable, Sendable {
     static let lengthBytes = 4
 }
 
-/// What a record chain has besides its stored records. Together with the records of all blocks of a chain, numbers
-/// are covered once each. All lists ascend and do not overlap.
-package struct ChainItems: Equatable, Sendable {
-    /// Links at numbers. A packer gives at least those at both ends of what a block covers.
-    package var points: [Point] = []
-    package var gaps: [Gap] = []
-    /// Numbers that no part contained.
-    package var lost: [Lost] = []
-    package var rejected: [Rejected] = []
-
-    package init(
-        points: [Point] = [], gaps: [Gap] = [], lost: [Lost] = [], rejected: [Rejected] = []
-    ) {
-        self.points = points
-        self.gaps = gaps
-        self.lost = lost
-        self.rejected = rejected
-    }
-
-    package struct Point: Equatable, Sendable {
-        package var number: UInt64
-        package var link: Bytes16
-
-        package init(number: UInt64, link: Bytes16) {
-            self.number = number
-            self.link = link
-        }
-    }
-
-    package struct Gap: Equatable, Sendable {
-        package var first: UInt64
-        package var last: UInt64
-        package var reason: UInt64
-        /// `link(last)`.
-        package var link: Bytes16
-
-        package init(first: UInt64, last: UInt64, reason: UInt64, link: Bytes16) {
-            self.first = first
-            self.last = last
-            self.reason = reason
-            self.link = link
-        }
-    }
-
-    package struct Lost: Equatable, Sendable {
-        package var first: UInt64
-        package var last: UInt64
-
-        package init(first: UInt64, last: UInt64) {
-            self.first = first
-            self.last = last
-        }
-    }
-
-    package struct Rejected: Equatable, Sendable {
-        package var number: UInt64
-        package var reason: UInt64
-        /// Its size in bytes.
-        package var size: UInt64
-        package var link: Bytes16
-        /// `nil` where they were not kept.
-        package var bytes: [UInt8]?
-
-        package init(number: UInt64, reason: UInt64, size: UInt64, link: Bytes16, bytes: [UInt8]? = nil) {
-            self.number = number
-            self.reason = reason
-            self.size = size
-            self.link = link
-            self.bytes = bytes
-        }
-    }
-}
-
 /// What a block may have at most. A writer keeps to it, and a reader refuses what is beyond it before it takes
 /// memory.
 package enum BlockLimits {
@@ -193,7 +115,7 @@ package enum BlockLimits {
     static let cells = 1 << 22
     /// Messages inside of each other.
     static let depth = 16
-    /// Inflated bytes of the tree and the chain's items.
+    /// Inflated bytes of the tree.
     static let descriptionBytes = 4 << 20
     static let blockBytes = 16 << 20
 }
