@@ -16,8 +16,12 @@ package struct ProcessLimits: Sendable {
     package static let agent = ProcessLimits(descriptors: 64, addressSpace: 192 << 20)
 
     /// Raises the limits as far as allowed.
-    /// - Returns: which limit is too low and what to do; `nil` if all are high enough.
-    package func objection() -> String? {
+    /// - Throws: `.failed` with the limit that is too low and what to do.
+    package func check() throws(CommandError) {
+        if let objection = objection() { throw CommandError(.failed, objection) }
+    }
+
+    private func objection() -> String? {
         let files = Self.allowed(RLIMIT_NOFILE, needed: descriptors)
         if let files, files < descriptors {
             return "this process may have \(files) open files and needs \(descriptors): raise the limit (ulimit -n; "

@@ -3,12 +3,9 @@ import Glibc
 
 /// A command that runs until somebody stops it, and then ends in order.
 package protocol ServiceCommand: AsyncParsableCommand {
-    /// The process limits that it needs.
-    static var limits: ProcessLimits { get }
-}
-
-extension ServiceCommand {
-    package static var limits: ProcessLimits { .command }
+    /// Checks the process limits that it needs. Is called before the process has a second thread, because one that gets
+    /// no memory ends the process without a message.
+    static func checkLimits() throws(CommandError)
 }
 
 /// Starts and ends every program of this package.
@@ -32,31 +29,37 @@ package enum Program {
         signal(SIGPIPE, SIG_IGN)
         // Likewise beyond a limit on the size of files: the write fails for want of room.
         signal(SIGXFSZ, SIG_IGN)
-        // This check comes before a second thread: without memory for it, libdispatch would wait for ever.
-        if let objection = ProcessLimits.command.objection() { end(root, with: CommandError(.failed, objection)) }
+        let command: any ParsableCommand
+        do { command = try parsed(root) } catch { end(root, with: error, describing) }
         Task.detached {
-            do {
-                try await run(root)
-            } catch {
-                guard let known = error as? CommandError ?? describing(error) else { root.exit(withError: error) }
-                end(root, with: known)
-            }
+            do { try await run(command) } catch { end(root, with: error, describing) }
             Glibc.exit(0)
         }
         while true { pause() }
     }
 
-    private static func run(_ root: any ParsableCommand.Type) async throws {
-        var command = try root.parseAsRoot()
+    /// Parses the arguments and checks the limits. No second thread exists yet: without memory for it, libdispatch
+    /// would wait for ever.
+    private static func parsed(_ root: any ParsableCommand.Type) throws -> any ParsableCommand {
+        try ProcessLimits.command.check()
+        let command = try root.parseAsRoot()
         if let service = command as? any ServiceCommand {
-            if let objection = type(of: service).limits.objection() { throw CommandError(.failed, objection) }
+            try type(of: service).checkLimits()
         } else {
             StopSignals.letThrough()
         }
+        return command
+    }
+
+    private static func run(_ command: any ParsableCommand) async throws {
+        var command = command
         if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
     }
 
-    private static func end(_ root: any ParsableCommand.Type, with error: CommandError) -> Never {
+    private static func end(
+        _ root: any ParsableCommand.Type, with error: any Error, _ describing: (any Error) -> CommandError?
+    ) -> Never {
+        guard let error = error as? CommandError ?? describing(error) else { root.exit(withError: error) }
         if error.code != .readerGone { StandardError.line("\(root._commandName): \(error.message)") }
         Glibc.exit(error.exitCode)
     }

@@ -9,8 +9,6 @@ import ServiceLifecycle
 import UnixSignals
 
 struct RunCommand: ServiceCommand {
-    static let limits = ProcessLimits.agent
-
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Samples and sends until SIGTERM or SIGINT, then stops in order.",
         discussion: """
@@ -20,6 +18,8 @@ struct RunCommand: ServiceCommand {
             """)
 
     @OptionGroup var options: RunOptions
+
+    static func checkLimits() throws(CommandError) { try ProcessLimits.agent.check() }
 
     func run() async throws {
         let settings = try options.settings()

@@ -36,17 +36,18 @@ struct ServeCommand: ServiceCommand {
 
     @OptionGroup var options: ServerOptions
 
+    static func checkLimits() throws(CommandError) {
+        for limit in MemoryLimit.current() { try limit.check() }
+    }
+
     func run() async throws {
-        // This check comes before any thread, because without memory for a thread the program ends without a message.
-        let memoryLimits = MemoryLimit.current()
-        for limit in memoryLimits { try limit.check() }
         // Listens before the settings are read, so that a reload requested during the start happens after it.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try options.settings()
         let logLevel = SharedLogLevel(settings.logLevel.loggerLevel)
         let logger = Logger(label: "ws1collector") { _ in JSONLinesLogHandler(level: logLevel) }
         // This check comes before anything is opened, so that a failure leaves nothing half made.
-        let server = try Self.fitting(settings.server, memoryLimits, logger: logger)
+        let server = try Self.fitting(settings.server, MemoryLimit.current(), logger: logger)
         for warning in options.warnings { logger.warning("\(warning)") }
         for exposure in DirectoryExposure.of(directory: settings.data) {
             logger.warning("\(exposure.message(settings.data))")
