@@ -251,8 +251,8 @@ let package = Package(
         target(
             "SQLiteRecordStore", in: .collector,
             [
-                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "Zstd", "RecordStore", "Registry",
-                logging,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "Zstd", "RecordBlocks", "RecordStore",
+                "Registry", logging,
             ]),
         // What needs several of these rooms.
         target(
@@ -378,7 +378,9 @@ let package = Package(
             path: "Tests/Support/RegistryTestKit", swiftSettings: settings),
         .target(
             name: "SQLiteStoreTestKit",
-            dependencies: ["TestKit", "StoreTestKit", "RecordStore", "SQLiteRecordStore", "CollectorMaintenance"],
+            dependencies: [
+                "TestKit", "StoreTestKit", "RecordStore", "SQLiteRecordStore", "CollectorMaintenance", "WireModel",
+            ],
             path: "Tests/Support/SQLiteStoreTestKit", swiftSettings: settings),
         // Not shipped; Tools/checks/costs runs it.
         .executableTarget(

@@ -56,7 +56,9 @@ import WireModel
         }
     }
 
-    @Test(arguments: [false, true]) func `Marks, counts and rows are the model's`(restore: Bool) async throws {
+    @Test(arguments: [false, true], [false, true]) func `Marks, counts and rows are the model's`(
+        restore: Bool, packs: Bool
+    ) async throws {
         let directory = try TemporaryDirectory()
         let clock = ManualStoreClock()
         var store = try SQLiteRecordStore.open(directory, clock: clock)
@@ -110,6 +112,7 @@ import WireModel
                     #expect(restore || !diverged)
                 }
                 if step == 60, history.isMultiple(of: 3) { clock.advance(days: 1) }
+                if packs, step.isMultiple(of: 7) { try await store.packAll() }
                 if step == 90, history.isMultiple(of: 4) {
                     await store.shutDown()
                     store = try SQLiteRecordStore.open(directory, clock: clock)

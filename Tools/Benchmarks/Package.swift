@@ -50,6 +50,7 @@ let package = Package(
         target("Gzip", ["CZlib"]),
         target("SQLite", ["TelemetryBasics", "CSQLite"]),
         target("Zstd", ["CZstd"]),
+        target("RecordBlocks", ["CZlib"]),
         target("DeviceTunables", []),
         target("CollectorTunables", []),
         target(
@@ -72,8 +73,8 @@ let package = Package(
         target(
             "SQLiteRecordStore",
             [
-                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "Zstd", "RecordStore", "Registry",
-                logging,
+                "CollectorTunables", "TelemetryBasics", "WireModel", "SQLite", "Zstd", "RecordBlocks", "RecordStore",
+                "Registry", logging,
             ]),
         .systemLibrary(name: "CLibPQ"),
         target("JSON", []),

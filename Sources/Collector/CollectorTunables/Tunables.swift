@@ -31,6 +31,28 @@ package enum Tunables {
         package static let devicesTogether = 200
     }
 
+    /// Packing of record files.
+    package enum Packing {
+        /// What came from a device in so much time is packed together: six hours. Longer, and less is stored again;
+        /// but in lists of the fleet a device's records of that time come one behind the other. Range: 1 h to 1 d.
+        package static let stretchMicroseconds: Int64 = 6 * 3_600_000_000
+        /// The most records that are packed together, and their bytes as they were stored. To read one of them, all of
+        /// its module are read. Range: 256 to 65,536; 64 KiB to 1 MiB.
+        package static let records = 4096
+        package static let storedBytes = 512 << 10
+        /// What a row of `slice` takes besides its records, with its index: it is saved when slices become one.
+        package static let rowBytes = 100
+        /// The time of one step, and the pause after it. Together they give packing half of a core; what erases or
+        /// removes records waits for a step. Range: 0.1 to 10 s each.
+        package static let step = Duration.seconds(1)
+        package static let pause = Duration.seconds(1)
+        /// The time between two looks for days to pack. Range: 1 min to 1 h.
+        package static let interval = Duration.seconds(600)
+        /// Packing waits unless so many bytes are free besides those of the file: a full disk is worse. Range: 64 MiB
+        /// to 64 GiB.
+        package static let freeBytes: UInt64 = 256 << 20
+    }
+
     /// Jobs for many devices.
     package enum DeviceJobs {
         /// The wait where nothing can be done. A new job begins within it. Range: 0.1 to 10 s.

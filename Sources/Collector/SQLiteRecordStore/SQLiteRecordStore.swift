@@ -62,6 +62,10 @@ package final class SQLiteRecordStore: RecordStore {
         try RecordSalvage.finishUnfinished(directory, clock: clock, logger: logger)
         let baseline = Baseline(database)
         let removed = Set(try baseline.removedPartitions())
+        for partition in try PackingArea.unfinished(in: directory)
+        where !Paths.exists(directory.path(of: partition)) || removed.contains(partition) {
+            try PackingArea(partition, in: directory).discard()
+        }
         for partition in try directory.partitions() {
             if removed.contains(partition) {
                 try directory.remove(partition)
@@ -70,6 +74,7 @@ package final class SQLiteRecordStore: RecordStore {
             }
         }
         let damaged = DamagedFiles()
+        let replacement = ReplacementLock()
         var limits = WriterPipeline.Limits()
         limits.bytes = configuration.pipelineBytes
         limits.parts = configuration.pipelineParts
@@ -78,9 +83,10 @@ package final class SQLiteRecordStore: RecordStore {
         for stream in StreamName.allCases {
             writers[stream] = try StreamWriter(
                 stream: stream, directory: directory, limits: limits, cachedMarks: configuration.cachedMarks,
-                clock: clock, damaged: damaged, incidents: incidents, logger: logger, observer: observer)
+                clock: clock, damaged: damaged, replacement: replacement, incidents: incidents, logger: logger,
+                observer: observer)
         }
-        let keeper = try PartitionKeeper(directory: directory, damaged: damaged)
+        let keeper = try PartitionKeeper(directory: directory, damaged: damaged, replacement: replacement)
         return try SQLiteRecordStore(
             directory, clock: clock, configuration: configuration, damaged: damaged,
             held: Held(lock: lock, writers: writers, keeper: keeper))
@@ -299,6 +305,35 @@ extension SQLiteRecordStore {
     }
 
     package func reclaim() async throws(StoreError) { try await held?.keeper.removeLeftovers() }
+
+    /// The record files that can be packed: those of days before a day, without the newest of each stream. Oldest
+    /// first.
+    package func partitions(before day: UTCDay) throws(StoreError) -> [Partition] {
+        let all = try directory.partitions()
+        return all.filter { partition in
+            partition.day < day && all.contains { $0.stream == partition.stream && partition < $0 }
+        }
+    }
+
+    /// Packs a record file that is not the newest of its stream, for about a second. A repetition goes on.
+    ///
+    /// A packed file has the same records in less space. It gets the name when it is complete. A crash leaves one of
+    /// the two files.
+    package func pack(_ partition: Partition) async throws(StoreError) -> PackingStep {
+        try await held?.keeper.pack(partition) ?? .nothing
+    }
+
+    /// Removes what was packed of files that are not packed to their end.
+    package func discardPackings() throws(StoreError) {
+        for partition in try PackingArea.unfinished(in: directory) {
+            try PackingArea(partition, in: directory).discard()
+        }
+    }
+
+    package var disk: StoreFigures.Disk? { directory.disk }
+
+    /// Bytes of a record file.
+    package func bytes(of partition: Partition) -> UInt64 { UInt64(clamping: directory.bytes(of: partition)) }
 }
 
 extension SQLiteRecordStore {

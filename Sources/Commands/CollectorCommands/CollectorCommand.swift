@@ -25,9 +25,8 @@ package struct CollectorCommand: AsyncParsableCommand {
             ServeCommand.self, ValidateCommand.self, DoctorCommand.self, TokenCommand.self, EnrollmentFileCommand.self,
             OrganizationCommand.self, DeviceCACommand.self, ClusterCommand.self, MoveCommand.self,
             VerifyCommand.self, VerifyWipeCommand.self, BalanceCommand.self, RetentionCommand.self, PurgeCommand.self,
-            BackupCommand.self,
-            RestoreCommand.self, VerifyBackupCommand.self, BackupIdentityCommand.self, ExportCommand.self,
-            RebuildCommand.self,
+            PackCommand.self, BackupCommand.self, RestoreCommand.self, VerifyBackupCommand.self,
+            BackupIdentityCommand.self, ExportCommand.self, RebuildCommand.self,
         ])
 
     package init() {}

@@ -3,6 +3,7 @@ import RecordStore
 import SQLiteRecordStore
 import StoreTestKit
 import TestKit
+import WireModel
 
 extension SQLiteRecordStore {
     package static func open(
@@ -10,6 +11,15 @@ extension SQLiteRecordStore {
         configuration: Configuration = Configuration()
     ) throws -> SQLiteRecordStore {
         try open(directory: directory.path, clock: clock, configuration: configuration, logger: quietLogger)
+    }
+}
+
+extension SQLiteRecordStore {
+    /// Packs every day but the newest of each stream.
+    package func packAll() async throws {
+        for partition in try partitions(before: UTCDay(number: .max)) {
+            while try await pack(partition) == .more {}
+        }
     }
 }
 

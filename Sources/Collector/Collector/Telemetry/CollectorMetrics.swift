@@ -52,6 +52,8 @@ package struct CollectorMetrics: Sendable {
         PrometheusFamily("ws1_store_pipeline_limit_bytes", "Bytes of parts that may wait to be written."),
         PrometheusFamily("ws1_store_files", "Record files of a stream."),
         PrometheusFamily("ws1_store_file_bytes", "Bytes of a stream's record files."),
+        PrometheusFamily("ws1_store_packed_files_total", "Record files that were packed."),
+        PrometheusFamily("ws1_store_packing_saved_bytes_total", "Bytes by which packing made record files smaller."),
         PrometheusFamily("ws1_store_ready", "1 while the collector can store records."),
         PrometheusFamily("ws1_housekeeping", "1 while this collector does the housekeeping. Of a cluster one does."),
         PrometheusFamily(
@@ -246,9 +248,18 @@ package struct CollectorMetrics: Sendable {
         housekeeping.set(0)
     }
 
+    /// A record file was packed.
+    /// - Parameters:
+    ///   - before: its bytes.
+    ///   - after: those of the packed file.
+    package func packed(from before: UInt64, to after: UInt64) {
+        count("ws1_store_packed_files", [])
+        count("ws1_store_packing_saved_bytes", [], by: Int64(clamping: before.subtractingSaturating(after)))
+    }
+
     /// Counts a rare event.
-    private func count(_ label: String, _ dimensions: [(String, String)]) {
-        Counter(label: label, dimensions: dimensions, factory: factory).increment()
+    private func count(_ label: String, _ dimensions: [(String, String)], by number: Int64 = 1) {
+        Counter(label: label, dimensions: dimensions, factory: factory).increment(by: number)
     }
 }
 

@@ -61,10 +61,11 @@ package struct StoreBackup: Sendable {
                 throw error
             }
             destination.abandon()
-            logger.notice("a record file was removed during the backup, which begins again")
+            logger.notice("a record file was removed or packed during the backup, which begins again")
         }
         throw StoreError(
-            .overloaded, "record files were removed during each of \(Self.attempts) attempts. Try again later.")
+            .overloaded,
+            "record files were removed or packed during each of \(Self.attempts) attempts. Try again later.")
     }
 
     private func makeDestination() throws(StoreError) -> any BackupDestination {

@@ -118,6 +118,50 @@ package struct StoredSlice: Sendable {
     }
 }
 
+extension StoredSlice {
+    /// The slice as one for each time of receipt, with the bounds of its records. What lies between two records stays
+    /// with the former.
+    /// - Parameter times: of each record.
+    package func parts(receivedAt times: [Int64]) throws(Fault) -> [(slice: StoredSlice, bounds: RecordBounds)] {
+        var parts: [(slice: StoredSlice, bounds: RecordBounds)] = []
+        var part = emptied(from: first, priorLink)
+        part.lostBefore = lostBefore
+        var bounds = RecordBounds.none
+        var place = 0
+        try walk { number, link, step in
+            switch step {
+            case .gap(let gap): part.gaps.append(gap)
+            case .rejected(let rejected): part.rejected.append(rejected)
+            case .record(let range):
+                if part.recordCount > 0, part.receivedAt != times[place] {
+                    parts.append((part, bounds))
+                    part = emptied(from: part.last + 1, part.lastLink)
+                    bounds = .none
+                }
+                let record = records.slice(range)
+                part.receivedAt = times[place]
+                part.recordCount += 1
+                PackedRecords.append(record, to: &part.records)
+                if let envelope = record.withUnsafeBytes({ RecordEnvelope(scanning: $0) }) {
+                    bounds.include(kind: envelope.kind, at: envelope.wallTime)
+                }
+                place += 1
+            }
+            part.last = number
+            part.lastLink = link
+        }
+        parts.append((part, bounds))
+        return parts
+    }
+
+    /// Nothing of the slice yet, to begin with a number.
+    private func emptied(from number: UInt64, _ priorLink: ChainLink) -> StoredSlice {
+        StoredSlice(
+            id: id, first: number, last: number, lostBefore: 0, priorLink: priorLink, lastLink: priorLink,
+            receivedAt: receivedAt, recordCount: 0)
+    }
+}
+
 /// A record that the mark passed and that was not stored.
 package struct RejectedRecord: Equatable, Sendable {
     package var number: UInt64
@@ -207,6 +251,12 @@ package enum PackedRecords {
             }
         }
         return packed
+    }
+
+    /// Adds a record behind the others.
+    package static func append(_ record: some Collection<UInt8>, to packed: inout Data) {
+        withUnsafeBytes(of: UInt32(record.count).littleEndian) { packed.append(contentsOf: $0) }
+        packed.append(contentsOf: record)
     }
 
     /// The position of each record in the blob; `nil` if the lengths do not cover it.

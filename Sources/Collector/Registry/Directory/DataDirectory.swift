@@ -16,6 +16,7 @@ import WireModel
 ///     <data>/enrollment-token, administrator-token         of the first start; made by `ws1collector serve`
 ///     <data>/records/lock       held by the record store
 ///     <data>/records/<UTC day>/<stream>.sqlite
+///     <data>/records/packing/<UTC day>-<stream>/           while a record file is packed
 ///     <data>/records/salvaging/<UTC day>-<stream>/         while a damaged record file is replaced
 ///     <data>/records/damaged/<UTC day>-<stream>-<time>/    damaged record files, after they were replaced
 ///     <data>/chunks/lock         held by the log archive

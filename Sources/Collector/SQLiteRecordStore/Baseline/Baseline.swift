@@ -40,6 +40,16 @@ final class Baseline {
         try StoreError.mapping(RecordFileList(connection).record(partition, slices: slices))
     }
 
+    /// A file is about to be replaced by one of fewer slices.
+    func lower(_ partition: Partition, slices: Int) throws(StoreError) {
+        try StoreError.mapping(RecordFileList(connection).lower(partition, slices: slices))
+    }
+
+    /// How many slices a file held when it was last closed in order; `nil`: it never was.
+    func slices(of partition: Partition) throws(StoreError) -> Int? {
+        try StoreError.mapping(RecordFileList(connection).slices(of: partition))
+    }
+
     /// Every record file there should be, ascending.
     func recordFiles() throws(StoreError) -> [RecordFileList.Entry] {
         try StoreError.mapping(RecordFileList(connection).entries())
@@ -116,7 +126,7 @@ final class Baseline {
     /// transaction, for which others wait.
     /// - Parameter file: the oldest of its stream; nobody writes to it.
     func absorb(_ file: RecordFile, at time: Int64) throws(StoreError) {
-        let recorded = try StoreError.mapping(RecordFileList(connection).slices(of: file.partition))
+        let recorded = try slices(of: file.partition)
         let isWhole = try file.sliceCount() == recorded
         var counted: [Int64: UInt64] = [:]
         try file.forEachChain { chain throws(StoreError) in

@@ -1,22 +1,29 @@
 import RecordStore
 import Registry
 import SQLite
+import Synchronization
 import TelemetryBasics
 import WireModel
 
-/// Drops record files, beside the writers and readers, on a queue and a connection of its own.
+/// Packs and drops record files, beside the writers and readers, on a queue and a connection of its own.
 actor PartitionKeeper {
     private let directory: DataDirectory
     private let baseline: Baseline
     private let damaged: DamagedFiles
+    private let replacement: ReplacementLock
+    /// The file that is packed now.
+    private var packer: RecordPacker?
     private nonisolated let executor = BlockingExecutor(label: "ws1.collector.store.retention")
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// - Parameter damaged: called with files that cannot be read.
-    init(directory: DataDirectory, damaged: DamagedFiles) throws(StoreError) {
+    init(
+        directory: DataDirectory, damaged: DamagedFiles, replacement: ReplacementLock
+    ) throws(StoreError) {
         self.directory = directory
         self.damaged = damaged
+        self.replacement = replacement
         baseline = Baseline(try CollectorDatabase.open(directory))
     }
 
@@ -44,6 +51,7 @@ actor PartitionKeeper {
             }
             let isConcerned = try RecordFile(reading: partition, in: directory)?.hasChain(of: devices) ?? false
             guard isConcerned || directory.mayBeUnfinished(partition) else { return }
+            try endPacking(of: partition)
             let file = try RecordFile(writing: partition, in: directory)
             try RecordErasure(baseline: baseline).erase(devices, from: file, compacts: true)
             try file.seal()
@@ -53,9 +61,62 @@ actor PartitionKeeper {
         }
     }
 
+    /// Packs a file that nobody writes to any more, for about a second.
+    func pack(_ partition: Partition) throws(StoreError) -> PackingStep {
+        do throws(StoreError) {
+            guard let packer = try packer(of: partition) else { return .nothing }
+            if try packer.step() { return .more }
+            let slices = try packer.finish()
+            self.packer = nil
+            return try replacement.withLock { () throws(StoreError) in
+                // A salvage has changed it or put another file in its place.
+                guard packer.isSourceUnchanged else {
+                    try endPacking(of: partition)
+                    return .more
+                }
+                try baseline.lower(partition, slices: slices)
+                try PackingArea(partition, in: directory).replace()
+                return .packed
+            }
+        } catch {
+            packer = nil
+            if error.code == .corrupt { damaged.record(partition, error.message) }
+            if error.code == .diskFull { try? endPacking(of: partition) }
+            throw error
+        }
+    }
+
+    /// - Returns: `nil` if there is nothing to pack.
+    private func packer(of partition: Partition) throws(StoreError) -> RecordPacker? {
+        if let packer, packer.partition == partition { return packer }
+        packer = nil
+        // Retention may have removed it.
+        guard Paths.exists(directory.path(of: partition)) else {
+            try endPacking(of: partition)
+            return nil
+        }
+        if let fault = try DamageCheck(directory: directory, baseline: baseline).quickFault(of: partition) {
+            throw StoreError(.corrupt, "\(partition.name): \(fault)")
+        }
+        if directory.mayBeUnfinished(partition) {
+            let file = try RecordFile(writing: partition, in: directory)
+            try file.emptyWAL()
+            try file.seal()
+        }
+        packer = try RecordPacker(partition, in: directory, leastSlices: try baseline.slices(of: partition))
+        return packer
+    }
+
     /// Removes a file that nobody has open any more, and whose marks are in the baseline.
     func remove(_ partition: Partition) throws(StoreError) {
+        try endPacking(of: partition)
         try directory.remove(partition)
+    }
+
+    /// Removes what was packed so far.
+    private func endPacking(of partition: Partition) throws(StoreError) {
+        packer = nil
+        try PackingArea(partition, in: directory).discard()
     }
 
     /// Removes what is left of files that are already in the baseline. Their removal failed or was interrupted, or
@@ -64,5 +125,23 @@ actor PartitionKeeper {
         for partition in try baseline.removedPartitions() where directory.hasRemains(of: partition) {
             try directory.remove(partition)
         }
+    }
+}
+
+/// What a step of packing a file has come to.
+package enum PackingStep: Equatable, Sendable {
+    case more
+    /// It is packed now.
+    case packed
+    /// It was packed before, is gone, is in use, or lacks slices.
+    case nothing
+}
+
+/// Held while a file of an earlier day is replaced: by its packed one, or after damage.
+final class ReplacementLock: Sendable {
+    private let mutex = Mutex(())
+
+    func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        try mutex.withLock { _ throws(Failure) in try body() }
     }
 }

@@ -157,7 +157,16 @@ extension RecordFile {
 
     /// The newest slice before those that came at a time or later; 0: none. Goes back from the end.
     func lastSlice(before time: Int64) throws(StoreError) -> Int64 {
-        try StoreError.mapping(
+        if try packedAbove() != nil {
+            // Slices that could not be packed have a place of their own, and times before those of the others.
+            let first = try StoreError.mapping(
+                connection.first("SELECT min(id) FROM slice WHERE received_at >= ?", time) {
+                    $0.isNull(0) ? nil : $0.int64(0)
+                } ?? nil)
+            if let first { return first - 1 }
+            return try lastSlice()
+        }
+        return try StoreError.mapping(
             connection.first("SELECT id FROM slice WHERE received_at < ? ORDER BY id DESC LIMIT 1", time) {
                 $0.int64(0)
             } ?? 0)
@@ -178,11 +187,14 @@ extension RecordFile {
     }
 
     /// A slice's records alone, for those who do not ask for its place in the chain.
-    func packedSlice(id: Int64) throws(StoreError) -> (receivedAt: Int64, records: Data)? {
+    /// - Parameter query: whose records are wanted. Others may be returned with them.
+    func records(
+        ofSlice id: Int64, for query: RecordQuery
+    ) throws(StoreError) -> (receivedAt: Int64, records: SliceRecords)? {
         let statement = try prepared("SELECT received_at, records FROM slice WHERE id = ?", id)
         defer { statement.reset() }
         guard try step(statement) else { return nil }
-        return (statement.int64(0), blob.packed(statement.data(1)))
+        return (statement.int64(0), blob.records(statement.data(1), for: query))
     }
 
     /// The chain with this id; `nil` if there is none.
@@ -264,6 +276,12 @@ extension RecordFile {
 
     /// Reads `sliceColumns` and the slice's rejected records.
     func storedSlice(_ row: Row, of chain: Int64) throws(StoreError) -> StoredSlice {
+        try timedSlice(row, of: chain).slice
+    }
+
+    /// Like `storedSlice`.
+    /// - Returns: also the time of receipt of each record; `nil` if all came with the slice.
+    func timedSlice(_ row: Row, of chain: Int64) throws(StoreError) -> (slice: StoredSlice, receivedAt: [Int64]?) {
         let place = try StoreError.mapping { () throws(SQLiteError) in
             (
                 id: try row.int64("id"), first: try row.int64("first"), last: try row.int64("last"),
@@ -274,7 +292,7 @@ extension RecordFile {
         let content = try StoreError.mapping { () throws(SQLiteError) in
             (
                 receivedAt: try row.int64("received_at"), recordCount: try row.int64("record_count"),
-                gaps: try row.data("gaps"), records: blob.packed(try row.data("records"))
+                gaps: try row.data("gaps"), records: blob.records(try row.data("records"))
             )
         }
         guard let prior = place.priorLink, let last = place.lastLink, place.first >= 1, place.last >= place.first,
@@ -283,14 +301,14 @@ extension RecordFile {
         var slice = StoredSlice(
             id: place.id, first: UInt64(place.first), last: UInt64(place.last), lostBefore: UInt64(place.lostBefore),
             priorLink: prior, lastLink: last, receivedAt: content.receivedAt,
-            recordCount: UInt64(content.recordCount), gaps: [], records: content.records, rejected: [])
+            recordCount: UInt64(content.recordCount), gaps: [], records: content.records.packed, rejected: [])
         do {
             for gap in try WireBatchPart.decode(content.gaps).gaps { slice.gaps.append(try Gap(gap)) }
         } catch {
             throw corrupt("the gaps of slice \(slice.id) cannot be read: \(error)")
         }
         slice.rejected = try rejected(chain: chain, first: slice.first, last: slice.last)
-        return slice
+        return (slice, content.records.receivedAt)
     }
 
     private func rejected(chain: Int64, first: UInt64, last: UInt64) throws(StoreError) -> [RejectedRecord] {

@@ -22,13 +22,14 @@ import WireModel
 ///               record_count, kinds                         rows and a bit for each kind (modulo 63)
 ///               gaps                                        a BatchPart message that holds only its gaps
 ///               records                                     PackedRecords: four bytes of length, bytes, ...; or a zstd
-///                                                           frame of them (RecordBlob)
+///                                                           frame of them, or record blocks (RecordBlob)
 ///     rejected  chain, number, reason, size, link, bytes    passed by the mark, not kept; bytes only up to 4 KiB
 ///     key       chain, origin, first, last                  keys of items (ItemKey) whose numbers the writer gave
 ///               slice, proof                                the slice with them; the last 8 bytes of its last link
 ///     counter   id, count                                   1: how often the file was opened to write; since the first
 ///                                                           erasure also 2 and 3: the greatest id of a slice and of a
-///                                                           chain by then
+///                                                           chain by then; 4, in a packed file: the greatest id of a
+///                                                           slice in the file that it has replaced (RecordPacker)
 ///
 /// `key` is made with the first key. It is in the transaction of its slice, so there is never one without the other.
 /// `UnnumberedItems` come without numbers: the writer looks their keys up, numbers the rest, and stores them as slices.
@@ -70,7 +71,7 @@ final class RecordFile {
     let path: String
     let connection: Connection
     let blob = RecordBlob()
-    private let identity: FileIdentity
+    let identity: FileIdentity
     /// Whether a chain was ever erased from the file.
     private var hasErased = false
 
@@ -170,10 +171,16 @@ final class RecordFile {
     static let proofBytes = 8
 
     /// The rows of `counter`.
-    private enum Counter: Int {
+    enum Counter: Int {
         case openings = 1
         case lastSlice = 2
         case lastChain = 3
+        case packedAbove = 4
+        // Only while the file is made by RecordPacker: the fingerprint of the day's file, the last slice of the stretch
+        // that is packed, and of what is packed of the next one.
+        case packedFile = 5
+        case packedStretch = 6
+        case packedUpTo = 7
     }
 
     /// Commits a row, whose sync covers everything before it.
@@ -343,18 +350,22 @@ extension RecordFile {
         let id = connection.lastInsertedRow
         if addition.keys.isEmpty { return bounds }
         try makeKeyTable()
+        for key in addition.keys { try insert(key, chain: chain, slice: id, lastLink: slice.lastLink.data) }
+        return bounds
+    }
+
+    /// Adds a key.
+    /// - Parameter lastLink: of its slice.
+    func insert(_ key: KeyRange, chain: Int64, slice: Int64, lastLink: Data) throws(SQLiteError) {
         let statement = try connection.cached(
             "INSERT INTO key (chain, origin, first, last, slice, proof) VALUES (?, ?, ?, ?, ?, ?)")
-        for key in addition.keys {
-            try statement.bind(chain, at: 1)
-            try statement.bind(key.origin.data, at: 2)
-            try statement.bind(key.first, at: 3)
-            try statement.bind(key.last, at: 4)
-            try statement.bind(id, at: 5)
-            try statement.bind(slice.lastLink.data.suffix(Self.proofBytes), at: 6)
-            try statement.run()
-        }
-        return bounds
+        try statement.bind(chain, at: 1)
+        try statement.bind(key.origin.data, at: 2)
+        try statement.bind(key.first, at: 3)
+        try statement.bind(key.last, at: 4)
+        try statement.bind(slice, at: 5)
+        try statement.bind(lastLink.suffix(Self.proofBytes), at: 6)
+        try statement.run()
     }
 
     /// The id of a new row; `nil` lets SQLite choose the one after the greatest.

@@ -250,7 +250,8 @@ final class StreamFiles {
 
     private func file(of day: UTCDay) throws(StoreError) -> RecordFile? {
         if let active, active.partition.day == day { return active }
-        if let open = older[day] { return open }
+        // Packing may have put another one in its place.
+        if let open = older[day], open.isInPlace { return open }
         if older.count >= Tunables.Records.writerFiles, let oldest = older.keys.min() { older[oldest] = nil }
         let file = try RecordFile(reading: Partition(day: day, stream: stream), in: directory)
         older[day] = file

@@ -110,11 +110,11 @@ actor ChainFollower {
         let path = directory.path(of: partition)
         let stamp = newest.contains(partition) ? nil : FileStamp(path)
         if let stamp, let known = verdicts?[partition.name], known.stamp == stamp { return known.findings }
-        let identity = FileIdentity(path: path)
-        var file = open[partition] ?? OpenFile(identity: identity, followed: FollowedFile(partition))
-        // Salvage has put another one in its place.
-        if file.identity != identity { file = OpenFile(identity: identity, followed: FollowedFile(partition)) }
         guard let reading = try RecordFile(reading: partition, in: directory) else { return FollowedFindings() }
+        let identity = reading.identity
+        var file = open[partition] ?? OpenFile(identity: identity, followed: FollowedFile(partition))
+        // Salvage or packing has put another one in its place.
+        if file.identity != identity { file = OpenFile(identity: identity, followed: FollowedFile(partition)) }
         let isMore = try reading.connection.transaction(.deferred, mapping: StoreError.init) { () throws(StoreError) in
             try file.followed.follow(reading, limit: Self.slicesPerStep)
         }

@@ -129,6 +129,8 @@ struct FollowedFile {
 
 /// The faults of one file.
 struct FollowedFindings: Equatable, Codable {
+    var isEmpty: Bool { faults.isEmpty && further == 0 }
+
     private(set) var faults: [ChainFault] = []
     /// Those beyond the limit, and slices of no chain.
     private(set) var further = 0
@@ -146,6 +148,11 @@ struct FileStamp: Equatable, Codable {
     private var bytes: Int64
     /// Nanoseconds since 1970.
     private var modified: Int64
+
+    /// A number that differs for files that differ, to be kept where a number is.
+    var fingerprint: Int64 {
+        [Int64(bitPattern: inode), bytes, modified].reduce(0) { ($0 &* 0x0000_0100_0000_01B3) ^ $1 }
+    }
 
     /// `nil` if there is no such file, or a WAL beside it holds more.
     init?(_ path: String) {

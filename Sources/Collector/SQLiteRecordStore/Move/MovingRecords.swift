@@ -72,11 +72,21 @@ extension RecordFile {
             let (owner, rowBounds) = try StoreError.mapping { () throws(SQLiteError) in
                 (try row.int64("chain"), try RecordBounds(row))
             }
-            let slice = try storedSlice(row, of: owner)
+            let (slice, receivedAt) = try timedSlice(row, of: owner)
             guard let chain = try chain(id: owner) else { throw corrupt("slice \(slice.id) belongs to no chain") }
             let bounds = slice.recordCount > 0 ? rowBounds : .none
             size += slice.records.count
-            found.append(MovingSlice(chain: chain.key, slice: slice, bounds: bounds, totals: chain.state.totals))
+            var parts = [(slice: slice, bounds: bounds)]
+            if let receivedAt {
+                do { parts = try slice.parts(receivedAt: receivedAt) } catch {
+                    throw corrupt("slice \(slice.id), at \(error.number): \(error.message)")
+                }
+            }
+            for part in parts {
+                found.append(
+                    MovingSlice(
+                        chain: chain.key, slice: part.slice, bounds: part.bounds, totals: chain.state.totals))
+            }
         }
         try addKeys(to: &found)
         return found
@@ -87,7 +97,7 @@ extension RecordFile {
         guard let first = slices.first?.slice.id, let last = slices.last?.slice.id,
             try StoreError.mapping(hasKeys())
         else { return }
-        let places = Dictionary(slices.enumerated().map { ($0.element.slice.id, $0.offset) }) { first, _ in first }
+        let places = Dictionary(slices.enumerated().map { ($0.element.slice.id, $0.offset) }) { $1 }
         let statement = try prepared(
             "SELECT slice, origin, first, last FROM key WHERE slice BETWEEN ? AND ? ORDER BY slice", first, last)
         defer { statement.reset() }

@@ -122,6 +122,8 @@ actor RecordReader {
         let day = file.partition.day
         let walk = try SliceWalk(file, page.query)
         var position = start
+        // A cursor of the file that this packed one has replaced: the day is read again.
+        if let start, let above = try file.packedAbove(), start.slice <= above { position = nil }
         while let (id, key) = try walk.newest(atMost: position?.slice ?? .max, work: &page.work) {
             let below = position?.slice == id ? position?.number ?? .max : .max
             guard let key else {
@@ -325,17 +327,17 @@ struct RecordPageBuilder {
     mutating func add(
         slice id: Int64, of chain: ChainKey, in file: RecordFile, below: UInt64
     ) throws(StoreError) -> Bool {
-        guard let slice = try file.packedSlice(id: id) else { return false }
+        guard let (receivedAt, slice) = try file.records(ofSlice: id, for: query) else { return false }
         work -= Self.workPerSlice
-        bytes += slice.records.count
-        guard let ranges = slice.records.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
+        bytes += slice.packed.count
+        guard let ranges = slice.packed.withUnsafeBytes({ PackedRecords.ranges($0) }) else {
             throw file.corrupt("slice \(id) is not packed records")
         }
-        var contexts = SliceContexts(slice.records, ranges)
+        var contexts = SliceContexts(slice.packed, ranges)
         var last = below
         for step in ranges.indices {
             let place = isForward ? step : ranges.count - 1 - step
-            let packed = slice.records.slice(ranges[place])
+            let packed = slice.packed.slice(ranges[place])
             guard let header = RecordHeader(scanning: packed) else {
                 throw file.corrupt("a record of slice \(id) has no envelope")
             }
@@ -346,10 +348,13 @@ struct RecordPageBuilder {
             }
             last = header.number
             guard query.admits(header) else { continue }
+            let receivedAt = slice.receivedAt?[place] ?? receivedAt
+            if isForward, let since = query.receivedSince, receivedAt < since { continue }
             records.append(
                 StoredRecord(
                     device: chain.device, epoch: chain.epoch, header: header, bytes: Data(packed),
-                    receivedAt: slice.receivedAt, context: contexts.context(of: header, at: place)))
+                    receivedAt: receivedAt,
+                    context: contexts.context(of: header, at: place)))
             recordBytes += packed.count
         }
         if bytes >= Self.maximumBytes {

@@ -142,6 +142,7 @@ struct RecordSalvage {
         observe(.filled)
         var mend = ChainMend(file, before: states, after: entries, known: known(partition))
         try mend.run(fill)
+        try file.recoverPacked()
         try file.seal()
         try area.build(
             SalvageReport(

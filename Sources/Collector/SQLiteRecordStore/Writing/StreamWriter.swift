@@ -25,6 +25,7 @@ actor StreamWriter {
     private var trouble: StoreError?
     private var isShutDown = false
     private let damaged: DamagedFiles
+    private let replacement: ReplacementLock
     /// When a file was last checked for damage and could not be repaired. Reading all of it for every transaction would
     /// delay everybody.
     private var lookedAt: [UTCDay: ContinuousClock.Instant] = [:]
@@ -36,13 +37,14 @@ actor StreamWriter {
     init(
         stream: StreamName, directory: DataDirectory, limits: WriterPipeline.Limits, cachedMarks: Int,
         clock: any StoreClock,
-        damaged: DamagedFiles, incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger,
-        observer: (any StoreObserver)?
+        damaged: DamagedFiles, replacement: ReplacementLock,
+        incidents: @escaping @Sendable (DeviceIncident, UInt64) -> Void, logger: Logger, observer: (any StoreObserver)?
     ) throws(StoreError) {
         let baseline = Baseline(try CollectorDatabase.open(directory))
         files = try StreamFiles(
             stream: stream, directory: directory, baseline: baseline, damaged: damaged, logger: logger)
         self.damaged = damaged
+        self.replacement = replacement
         self.stream = stream
         self.clock = clock
         self.incidents = incidents
@@ -347,8 +349,10 @@ actor StreamWriter {
                 return false
             }
             let cache = cache
-            try RecordSalvage(files.directory, clock: clock, logger: logger) { cache.states(in: $0) }.run(
-                partition, cause: fault)
+            try replacement.withLock { () throws(StoreError) in
+                _ = try RecordSalvage(files.directory, clock: clock, logger: logger) { cache.states(in: $0) }.run(
+                    partition, cause: fault)
+            }
         } catch {
             lookedAt[day] = .now
             damaged.settle(partition, error.message)

@@ -39,6 +39,7 @@ struct Settings: ProgramSettings, Equatable {
     var recordQuotas = RecordQuotas()
     var logQuotas = LogQuotas()
     var retention = RetentionLimits()
+    var packAfterDays = 2
     var diskNoticeBytes = 2 << 30
     var deviceMetrics = DeviceMetricSettings()
     var forward: [String: ForwardEndpoint] = [:]
@@ -195,6 +196,9 @@ struct Settings: ProgramSettings, Equatable {
                 "retention-sample-bytes", \.retention.sample.bytes, .integer(retentionBytes),
                 "The most bytes of the sample stream", value: "bytes", fallback: "no limit", example: "200000000000",
                 reload: .atOnce),
+            Setting(
+                "pack-after-days", \.packAfterDays, .integer(0...SharedRanges.days.upperBound),
+                "Days after which the records of a day are packed into less space; 0: never", value: "days"),
             Setting(
                 "disk-notice-bytes", \.diskNoticeBytes, .integer(0...SharedRanges.petabyte),
                 "Free disk space in bytes below which a notice is raised; 0: never", value: "bytes"),

@@ -64,6 +64,9 @@ struct ServedDirectory: ServedData {
                 store: records, archive: archive, metadata: metadata, notices: notices, clock: clock, logger: logger),
             salvage: { [records] in await records.salvageDamaged(again: $0) })
         let courier = NoticeCourier(notices, webhook, logger: logger)
+        let packing = RecordPacking(store: records, clock: clock, logger: logger)
+        let days = settings.packAfterDays
+        if days == 0 { try records.discardPackings() }
         return [
             BackgroundService { [retention, metrics] in
                 await retention.use(recordRetention)
@@ -71,6 +74,15 @@ struct ServedDirectory: ServedData {
             },
             BackgroundService { await forwarding.run() },
         ]
+            + (days == 0
+                ? []
+                : [
+                    BackgroundService { [metrics] in
+                        await packing.run(afterDays: days, on: .continuous) {
+                            metrics.packed(from: $0.before, to: $0.after)
+                        }
+                    }
+                ])
     }
 
     /// Brings the devices' latest states up to date. An unreadable record file is no reason not to serve.
