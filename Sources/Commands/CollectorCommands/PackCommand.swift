@@ -5,6 +5,7 @@ import Foundation
 import RecordStore
 import Registry
 import SQLiteRecordStore
+import TelemetryBasics
 import WireModel
 
 struct PackCommand: AsyncParsableCommand {
@@ -50,16 +51,16 @@ struct PackCommand: AsyncParsableCommand {
                 before: UTCDay(microseconds: clock.now()).next, settled: &settled
             ) {
                 files.append(File(file: $0.partition.name, before: $0.before, after: $0.after))
+                // A long archive takes hours: what is done is shown at once.
+                if !json { StandardError.line("\($0.partition.name): \($0.before) bytes became \($0.after)") }
             }
             result = .success(())
         } catch { result = .failure(error) }
         await store.shutDown()
         if json {
             try Output.json(files)
-        } else if !files.isEmpty {
-            try Output.table([["FILE", "BEFORE", "AFTER"]] + files.map { [$0.file, "\($0.before)", "\($0.after)"] })
         } else if case .success = result {
-            try Output.line("Nothing is left to pack.")
+            try Output.line(files.isEmpty ? "Nothing is left to pack." : "\(CountText.of(files.count, "file")) packed.")
         }
         try result.get()
     }

@@ -88,7 +88,11 @@ package struct RecordPacking: Sendable {
                     receive(Packed(partition: partition, before: before, after: store.bytes(of: partition)))
                 }
                 if step != .more { settled.insert(partition) }
-            } catch { failure = failure ?? error }
+            } catch {
+                failure = failure ?? error
+                // It would be the same the next time, after as much work.
+                if error.code == .internalFault { settled.insert(partition) }
+            }
         }
         if let failure { throw failure }
     }

@@ -84,6 +84,20 @@ package struct DataDirectory: Sendable {
         return found.sorted()
     }
 
+    /// Where a record file is made anew, in `records/<name>`.
+    package func workPath(of partition: Partition, in name: String) -> String {
+        "\(recordsPath)/\(name)/\(partition.day)-\(partition.stream)"
+    }
+
+    /// The record files that have a `workPath`, ascending by day. Other names are ignored.
+    package func workedOn(in name: String) throws(StoreError) -> [Partition] {
+        try Self.names(in: "\(recordsPath)/\(name)").compactMap { name in
+            guard let day = UTCDay(String(name.prefix(10))), let stream = StreamName(name: String(name.dropFirst(11)))
+            else { return nil }
+            return Partition(day: day, stream: stream)
+        }.sorted()
+    }
+
     /// Removes a record file. `-wal` and `-shm` go first, so there is never a WAL beside a file that it does not belong
     /// to.
     package func remove(_ partition: Partition) throws(StoreError) {

@@ -11,7 +11,7 @@ struct PackingArea {
 
     private static let name = "packing"
 
-    private var path: String { "\(directory.recordsPath)/\(Self.name)/\(partition.day)-\(partition.stream)" }
+    private var path: String { directory.workPath(of: partition, in: Self.name) }
 
     /// Where the packed file is made, under its later name.
     var scratch: DataDirectory { DataDirectory(path: path) }
@@ -23,11 +23,7 @@ struct PackingArea {
 
     /// Days whose packing has begun and not ended.
     static func unfinished(in directory: DataDirectory) throws(StoreError) -> [Partition] {
-        try DataDirectory.names(in: "\(directory.recordsPath)/\(name)").compactMap { name in
-            guard let day = UTCDay(String(name.prefix(10))), let stream = StreamName(name: String(name.dropFirst(11)))
-            else { return nil }
-            return Partition(day: day, stream: stream)
-        }
+        try directory.workedOn(in: name)
     }
 
     /// Whether there is something to go on with.

@@ -14,7 +14,7 @@ struct SalvageArea {
     private static let damagedName = "damaged"
     private static let reportName = "report.json"
 
-    private var path: String { "\(directory.recordsPath)/\(Self.salvagingName)/\(partition.day)-\(partition.stream)" }
+    private var path: String { directory.workPath(of: partition, in: Self.salvagingName) }
     private var reportPath: String { "\(path)/\(Self.reportName)" }
     private var damagedFile: String { "\(path)/\(partition.stream).sqlite" }
     private var file: String { directory.path(of: partition) }
@@ -30,11 +30,7 @@ struct SalvageArea {
 
     /// Unfinished salvages, oldest file first.
     static func unfinished(in directory: DataDirectory) throws(StoreError) -> [Partition] {
-        try DataDirectory.names(in: "\(directory.recordsPath)/\(salvagingName)").compactMap { name in
-            guard let day = UTCDay(String(name.prefix(10))), let stream = StreamName(name: String(name.dropFirst(11)))
-            else { return nil }
-            return Partition(day: day, stream: stream)
-        }.sorted()
+        try directory.workedOn(in: salvagingName)
     }
 
     /// Whether the new file is complete and on disk.
